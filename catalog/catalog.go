@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/tally"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -36,6 +37,7 @@ type Catalog struct {
 
 	retiring   sync.Mutex    // one at a time tells the lender what is over; above mu
 	queue      queue         // of commits
+	groups     tally.Sizes   // how many transactions were committed together
 	committing chan struct{} // holds a token while a commit is under way; above mu
 	commits    uint64        // guarded by committing; makes commit tokens differ
 	broken     error         // guarded by committing; of a node that is alone: an outcome that is not known ends all commits

@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/internal/tally"
 )
 
 // Group commit: while one commit is on its way to the store, which may have to wait for a disk or for other machines,
@@ -170,10 +171,14 @@ func (t *Transaction) Commit(ctx context.Context) error {
 	return nil
 }
 
+// Groups counts the transactions that were tried to be committed together.
+func (c *Catalog) Groups() *tally.Sizes { return &c.groups }
+
 // commitGroup commits what a request is in, and lets the next one in.
 func (c *Catalog) commitGroup(r *request) {
 	defer func() { <-c.committing }()
 	requests, returned := c.queue.take(r), false
+	c.groups.Add(len(requests))
 	defer func() {
 		for _, r := range requests {
 			if !returned && r.err == nil { // it panics, which only the one whose turn it is sees

@@ -65,6 +65,19 @@ func (c *Catalog) Snapshot(ctx context.Context, holder Holder) (*Snapshot, error
 	}
 }
 
+// Latest is what a Snapshot taken now would show, without its lease: names and columns may be read in it, and no chunk.
+func (c *Catalog) Latest(ctx context.Context) (*Contents, error) {
+	if err := c.barrier(ctx); err != nil {
+		return nil, fmt.Errorf("catalog: %w", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.closed {
+		return nil, ErrClosed
+	}
+	return c.mu.current.contents, nil
+}
+
 // takeLease returns the contents instead of a snapshot if extents must be loaded first.
 func (c *Catalog) takeLease(holder Holder) (*Snapshot, *Contents, error) {
 	c.mu.Lock()

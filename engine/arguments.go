@@ -14,7 +14,7 @@ import (
 
 // arguments are the values of the statement's parameters as everything behind it sees them.
 func (st *Statement) arguments(args []any) ([]any, error) {
-	if len(args) != len(st.params) && (len(args) > 0 || st.plan != nil || st.planText != "") {
+	if len(args) != len(st.params) && (len(args) > 0 || st.plan != nil || st.planText != "" || st.unplanned) {
 		return nil, sqlerror.New("08P01", "the statement has %s and was given %d", counted.Of(len(st.params), "parameter"), len(args))
 	}
 	out := slices.Clone(args)

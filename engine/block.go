@@ -6,6 +6,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/configuration"
+	"github.com/csmsql/csmsql/engine/gathering"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lookup"
 	"github.com/csmsql/csmsql/engine/member"
@@ -45,6 +46,9 @@ type block struct {
 	// names that the block made, dropped or replaced, as its own DuckDB connection shows them; nil: no statement needed
 	// them.
 	names *names.Own
+	// rows are all that an implicit block has written, as long as they wait for its end; nil: none wait. Then tx is
+	// nil.
+	rows *gathering.Insertion
 	// emptied are the tables that the block truncated since its last savepoint.
 	emptied map[catalog.TableID]bool
 }
@@ -100,6 +104,9 @@ func (s *Session) begin(asked statement.Modes) error {
 	if s.block != nil && !s.block.implicit {
 		s.notice(Notice{Severity: "WARNING", State: "25001", Message: "there is already a transaction in progress"})
 		return s.changeModes(s.block, asked)
+	}
+	if err := s.settleRows(s.life.Context); err != nil {
+		return err
 	}
 	began := s.block == nil
 	if began {
@@ -193,6 +200,12 @@ func (s *Session) commit(ctx context.Context) error {
 	s.block = nil
 	defer s.endedBlock(b)
 	defer b.release()
+	if b.rows != nil {
+		if err := s.engine.inserts.Insert(ctx, b.rows); err != nil {
+			s.engine.node.Settle(ctx)
+			return member.ExplainFull(err)
+		}
+	}
 	if b.tx != nil {
 		for rows := range b.open {
 			if rows.changes {
@@ -284,6 +297,9 @@ func (s *Session) writeInBlock(ctx context.Context, change func(tx *catalog.Tran
 	b := s.block
 	if b.modes.ReadOnly { // what the statement says of itself was asked before: this is for what it does beside
 		return configuration.ReadOnlyError("a statement that writes")
+	}
+	if err := s.settleRows(ctx); err != nil {
+		return err
 	}
 	if err := b.start(ctx, s.engine); err != nil {
 		return err

@@ -99,14 +99,7 @@ func (st *Statement) charge() error {
 
 // givesBack tells statements that make room: a session that holds all that it may must still be able to say them.
 func (st *Statement) givesBack() bool {
-	if len(st.parsed.Text) > givingBackMost {
-		return false
-	}
-	switch st.parsed.Head.(type) {
-	case *statement.Commit, *statement.Rollback, *statement.RollbackTo, *statement.Deallocate, *statement.Discard, *statement.CloseCursor, *statement.Set:
-		return true
-	}
-	return false
+	return len(st.parsed.Text) <= givingBackMost && statement.MakesRoom(st.parsed.Head)
 }
 
 // chargePlan takes what its plan is estimated to take, if it has one that is not charged yet.

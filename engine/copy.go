@@ -207,7 +207,7 @@ func (st *Statement) copyFromFile(ctx context.Context, head *statement.Copy) (*R
 			absolute.File = file
 			return files.Call(&absolute, schema, columns)
 		})
-		count, err = s.engine.store(ctx, tx, version.Table().Name, s.settings.Zone(), func(context.Context) (arrow.RecordBatch, error) { return rows.Next() }, nil, read.Origin)
+		count, err = s.engine.upkeep.Store(ctx, tx, version.Table().Name, s.settings.Zone(), func(context.Context) (arrow.RecordBatch, error) { return rows.Next() }, nil, read.Origin)
 		return culprit(err)
 	})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/snapshot"
+	"github.com/csmsql/csmsql/engine/temporary"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
@@ -59,7 +60,8 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 		case *statement.DiscardTemporary:
 			return done("DISCARD TEMP", 0), s.dropTemporary()
 		case *statement.DiscardSequences:
-			return done("DISCARD SEQUENCES", 0), s.discardSequences()
+			s.yield()
+			return done("DISCARD SEQUENCES", 0), temporary.RefuseSequences(context.Background(), s.conn)
 		case *statement.SetConstraints:
 			return s.setConstraints(ctx, head)
 		case *statement.CloseCursor:
@@ -263,7 +265,7 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 		}
 		defer rows.Close()
 		sum := &ingest.Sum{Unknown: len(args) > 0}
-		count, err = s.engine.store(ctx, tx, name, s.settings.Zone(), rows.nextOwned, sum, func(int64) *lineage.Origin { return st.originOfQuery(name, head.Query, args, sum) })
+		count, err = s.engine.upkeep.Store(ctx, tx, name, s.settings.Zone(), rows.nextOwned, sum, func(int64) *lineage.Origin { return st.originOfQuery(name, head.Query, args, sum) })
 		return src.Relocate(err, st.parsed.Text)
 	})
 	if err != nil {

@@ -14,6 +14,8 @@
 //	   dialect   what the words of PostgreSQL's clients are to DuckDB, and its errors to them (package dialect)
 //	   view      queries of views (package viewtext);  definitions of tables (definition), what goes with a DROP (dependency)
 //	   lifetime  how an engine or a session ends (package lifetime);  leases of snapshots, and of batches that left (package lease)
+//	   constants rows of INSERT … VALUES without DuckDB (package constantrows), many transactions' in one commit
+//	   (gathering)
 //	   upkeep    chunks where they should lie: placed, moved, replicated, reloaded (package upkeep);  rederive: tables anew, from their query
 //	   query     a planned query (package planned), over the Arrow kernels (kernel) or DuckDB;  keptplans: plans that outlive statements
 //	   settings  what a session is set to (package configuration), and what is done by it

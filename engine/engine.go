@@ -23,6 +23,7 @@ import (
 	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/fragment"
+	"github.com/csmsql/csmsql/engine/gathering"
 	"github.com/csmsql/csmsql/engine/history"
 	"github.com/csmsql/csmsql/engine/key"
 	"github.com/csmsql/csmsql/engine/lease"
@@ -61,7 +62,9 @@ type Engine struct {
 	facts   facts.Cache
 	scans   scan.Tables    // of no use before the database is open
 	upkeep  *upkeep.Keeper // nil before the database is open
-	loader  *load.Loader   // likewise; of a node
+	inserts gathering.Queue
+	rows    *gathering.Writer // nil before the database is open; of a node
+	loader  *load.Loader      // likewise; of a node
 	kept    planned.Share
 	history history.History
 	mirror  names.Mirror
@@ -173,7 +176,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	e.parking.Most = e.memory.Parked
 	e.account = account.NewNode(e.memory.Clients)
 	e.turns = turn.OfPlans(e.threads())
-	e.overdue = overdue.New(overdueMost)
+	e.overdue = overdue.New(overdue.Most)
 	e.kept.Plans, e.kept.Most = keptOfEngine, e.memory.Whole/keptPart
 	db, err := duckdb.Open(duckdb.Options{
 		PostgresText: true,
@@ -194,6 +197,8 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	e.room.Follow()
 	e.scans = scan.Tables{Facts: &e.facts, Reader: e.reader, Ours: func(c *catalog.Chunk) bool { return member.Holds(e.node, c) }, Threads: e.threads, KeysMost: min(e.memory.Keys, scan.KeysMost)}
 	e.upkeep = e.newKeeper()
+	e.rows = &gathering.Writer{Catalog: e.catalog, Keeper: e.upkeep}
+	e.inserts.Store = e.rows.Commit
 	e.loader = e.newLoader()
 	e.startFragments()
 	return e.mirror.Open(e.db, systemtable.Columns(), e.config.Log)

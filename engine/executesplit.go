@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/split"
@@ -133,7 +134,7 @@ func (q *query) runFinal(ctx context.Context, v *snapshot.View, r *split.Run) (*
 	if err != nil {
 		return nil, err
 	}
-	if !sameTypes(final.schema, q.schema) {
+	if !conform.SameTypes(final.schema, q.schema) {
 		final.close()
 		return nil, fmt.Errorf("%w: %v, it has %v", split.ErrTypes, final.schema, q.schema)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/engine/cast"
+	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/setting"
@@ -36,7 +37,7 @@ func (st *Statement) prepareExplain(ctx context.Context, head *statement.Explain
 	if st.params, err = st.session.parametersOf(ctx, inner); err != nil {
 		return within.Relocate(err, st.parsed.Text)
 	}
-	st.schema = textSchema("QUERY PLAN")
+	st.schema = conform.TextSchema("QUERY PLAN")
 	st.run = func(ctx context.Context, args []any) (*Rows, error) {
 		rows, err := st.explain(ctx, head, inner, args)
 		if err != nil {

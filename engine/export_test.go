@@ -485,3 +485,9 @@ func OutsideBytes() int64 { return int64(duckdb.Outside.AllocatedBytes()) }
 
 // Shortage is what it says of DuckDB's memory, and nil of what it says of words.
 func Shortage(err error) *Error { return definition.Shortage(err) }
+
+// InsertsGathered is how many transactions have put their rows into commits together with others', or could have.
+func (e *Engine) InsertsGathered() int64 { return e.inserts.Sizes.Members() }
+
+// InsertCommits is in how many commits.
+func (e *Engine) InsertCommits() int64 { return e.inserts.Sizes.Groups() }

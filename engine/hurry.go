@@ -16,17 +16,7 @@ import (
 // hurried is ctx with an end by the session's statement_timeout, for callers in the same process. A server keeps the time itself, because in
 // the protocol it begins with a message.
 func (s *Session) hurried(ctx context.Context) (context.Context, context.CancelFunc) {
-	timeout := s.Timeout("statement_timeout")
-	if timeout == 0 {
-		return ctx, func() {}
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	clock := time.AfterFunc(timeout, func() { cancel(outcome.ErrTimeout) })
-	stop := func() { clock.Stop() }
-	return outcome.WithClock(ctx, stop), func() {
-		stop()
-		cancel(nil)
-	}
+	return outcome.Within(ctx, s.Timeout("statement_timeout"))
 }
 
 // hurried is the session's, but none of a COMMIT's time counts.
@@ -38,27 +28,16 @@ func (st *Statement) hurried(ctx context.Context) (context.Context, context.Canc
 }
 
 // EndsBlock tells whether the statement is COMMIT or ROLLBACK, which statement_timeout does not bound.
-func (st *Statement) EndsBlock() bool {
-	switch st.parsed.Head.(type) {
-	case *statement.Commit, *statement.Rollback:
-		return true
-	}
-	return false
-}
+func (st *Statement) EndsBlock() bool { return statement.EndsBlock(st.parsed.Head) }
 
 // MayBeGivenUp tells whether the statement leaves nothing behind when its Outcome is to fail, outside of a transaction block, and inside of one
 // when that fails: it reads, writes tables, or makes a cursor or a prepared statement. Others change the session, or end a block.
 func (st *Statement) MayBeGivenUp() bool {
-	switch st.parsed.Head.(type) {
-	case *statement.Select, *statement.Explain:
-		return !st.Sets()
-	case *statement.Insert, *statement.Update, *statement.Delete, *statement.Copy, *statement.CreateTableAs, *statement.CreateView, *statement.Fetch,
-		*statement.CreateTable, *statement.AddConstraint, *statement.Declare, *statement.Prepare:
-		return true
-	case *statement.Execute:
+	if _, runs := st.parsed.Head.(*statement.Execute); runs {
 		return st.inner != nil && st.inner.MayBeGivenUp()
 	}
-	return false
+	_, declares := st.parsed.Head.(*statement.Declare)
+	return statement.MayBeGivenUp(st.parsed.Head) && (declares || !st.Sets())
 }
 
 // Prompt tells whether an execution of the statement asks DuckDB for nothing, unless it is to be planned anew: the Arrow kernels look between
@@ -75,10 +54,6 @@ func planOutdated() *Error {
 	e.RoutineName = "RevalidateCachedQuery"
 	return e
 }
-
-// overdueMost bounds the statements that go on though their clients were answered. Each has a thread; what it has of
-// DuckDB's memory is bounded with all else.
-const overdueMost = 64
 
 // Overdue are the places of such statements, for who answers clients.
 func (e *Engine) Overdue() *overdue.Places { return e.overdue }

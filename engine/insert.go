@@ -9,21 +9,29 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/cast"
+	"github.com/csmsql/csmsql/engine/conform"
+	"github.com/csmsql/csmsql/engine/constantrows"
 	"github.com/csmsql/csmsql/engine/ingest"
-	"github.com/csmsql/csmsql/engine/lineage"
+	"github.com/csmsql/csmsql/engine/key"
 	"github.com/csmsql/csmsql/engine/lookup"
 	"github.com/csmsql/csmsql/engine/retained"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/upkeep"
-	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/sql/dialect"
-	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/optimization"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
 func (st *Statement) prepareInsert(ctx context.Context, head *statement.Insert) error {
-	s := st.session
+	s, planned := st.session, &insertion{}
+	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.insert(ctx, head, planned, args) }
+	if table, err := st.constantRows(ctx, head, planned); err != nil {
+		return err
+	} else if table != nil {
+		st.params, st.unplanned = planned.constants.Parameters(), true
+		return nil
+	}
 	v, err := s.see(ctx)
 	if err != nil {
 		return err
@@ -40,15 +48,16 @@ func (st *Statement) prepareInsert(ctx context.Context, head *statement.Insert) 
 	if err != nil {
 		return err
 	}
-	planned := &insertion{src, version.Table().Columns}
-	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.insert(ctx, head, planned, args) }
+	planned.Source, planned.columns = src, version.Table().Columns
 	return nil
 }
 
-// insertion is an INSERT that was planned for a table of these columns.
+// insertion is an INSERT that was planned for a table of these columns, nil: it was not.
 type insertion struct {
 	cast.Source
-	columns *arrow.Schema
+	columns   *arrow.Schema
+	constants *constantrows.Source // its rows, if they are known without DuckDB
+	keyed     bool                 // the table has keys, with which a transaction's rows are compared before it ends
 }
 
 // planInsert plans the query of an INSERT, and what it returns, for the columns that the table has.
@@ -155,6 +164,9 @@ func (st *Statement) pointAt(err error, name string) error {
 
 func (st *Statement) insert(ctx context.Context, head *statement.Insert, planned *insertion, args []any) (*Rows, error) {
 	s := st.session
+	if rows, err := st.insertConstants(ctx, head, planned, args); rows != nil || err != nil {
+		return rows, err
+	}
 	var count int64
 	out := s.keeper()
 	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
@@ -174,7 +186,7 @@ func (st *Statement) insert(ctx context.Context, head *statement.Insert, planned
 			count, out, err = st.insertReturning(ctx, tx, v, version, rows)
 			return err
 		}
-		count, err = s.engine.store(ctx, tx, version.Table().Name, s.settings.Zone(), rows.nextOwned, nil, nil)
+		count, err = s.engine.upkeep.Store(ctx, tx, version.Table().Name, s.settings.Zone(), rows.nextOwned, nil, nil)
 		return err
 	})
 	if err != nil {
@@ -192,7 +204,9 @@ func (st *Statement) insertReturning(ctx context.Context, tx *catalog.Transactio
 	written := st.session.keeper()
 	defer written.Release()
 	table := version.Table()
-	count, err := st.session.engine.store(ctx, tx, table.Name, st.session.settings.Zone(), written.Keeping(ingest.Fitting(rows.Next, upkeep.LimitsOf(table.Columns))), nil, nil)
+	fitting := ingest.Fitting(rows.Next, upkeep.LimitsOf(table.Columns))
+	zone := st.session.settings.Zone()
+	count, err := st.session.engine.upkeep.Store(ctx, tx, table.Name, zone, written.Keeping(fitting), nil, nil)
 	if err != nil {
 		return 0, st.session.keeper(), err
 	}
@@ -209,19 +223,22 @@ func (st *Statement) insertReturning(ctx context.Context, tx *catalog.Transactio
 func (st *Statement) replanInsert(ctx context.Context, head *statement.Insert, planned *insertion,
 	version *catalog.TableVersion, v *snapshot.View) error {
 	columns, returned := version.Table().Columns, st.schema
-	if planned.columns.Equal(columns) {
+	if planned.columns != nil && planned.columns.Equal(columns) {
 		return st.replanFor(ctx, v)
+	}
+	if err := st.session.followSearchPath(v.Contents); err != nil {
+		return err
 	}
 	src, err := st.planInsert(ctx, head, version, v)
 	if err != nil {
 		return err
 	}
-	*planned = insertion{src, columns}
-	if returned != nil && !sameTypes(returned, st.schema) {
+	planned.Source, planned.columns = src, columns
+	if returned != nil && !conform.SameTypes(returned, st.schema) {
 		st.schema, planned.columns = returned, arrow.NewSchema(nil, nil) // planned again the next time
 		return planOutdated()
 	}
-	return nil
+	return st.chargePlan()
 }
 
 // replanFor makes the plan anew if it does not stand for v.
@@ -238,47 +255,109 @@ func (st *Statement) replanFor(ctx context.Context, v *snapshot.View) error {
 	return nil
 }
 
-// store writes all rows that next gives as chunks of one table and hands them to the transaction. On error no memory of
-// the region is held for them. sum (or nil) adds them up; origin (or nil) says, when all rows were read, where they came
-// from.
-func (e *Engine) store(ctx context.Context, tx *catalog.Transaction, name catalog.TableName, zone string,
-	next func(context.Context) (arrow.RecordBatch, error), sum *ingest.Sum, origin func(rows int64) *lineage.Origin) (int64, error) {
-	version, ok := tx.Contents().Table(name)
+// INSERT … VALUES of constants and parameters needs no DuckDB (package constantrows), and its rows need no chunk of
+// their
+// own: as long as the transaction does nothing else they wait, and go into one commit with those of others (gathering).
+//
+//	insert ─► rows ─► block.rows ─┬─► commit: gathering.Queue
+//	                              └─► the next statement that sees or writes: the block's transaction (settleRows)
+
+// constantRows finds out whether the rows are known without DuckDB, and gives the table that they go to; nil: they are
+// not, or the statement is one that is to be wrong as DuckDB says it.
+func (st *Statement) constantRows(ctx context.Context, head *statement.Insert,
+	planned *insertion) (*catalog.Table, error) {
+	s := st.session
+	if s.engine.catalog == nil || s.without().Has(optimization.Constants) || s.modes().Serializable {
+		return nil, nil
+	}
+	own, err := s.temporaryNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	contents, err := s.latest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v := &snapshot.View{Contents: contents, Path: s.settings.SearchPath, Reads: &lookup.Names{}, Own: own}
+	version, err := v.Target(head.Name)
+	if err != nil {
+		return nil, nil
+	}
+	table := version.Table()
+	if planned.constants == nil || !planned.constants.Made(table.Columns) {
+		keys, wrong := key.Of(table)
+		check, err := s.engine.checks.OfChunks(table, "")
+		if planned.constants, planned.keyed = nil, len(keys) > 0; check == nil && err == nil && wrong == nil {
+			planned.constants = constantrows.Of(head, table.Columns)
+		}
+	}
+	if planned.constants == nil {
+		return nil, nil
+	}
+	return &table, nil
+}
+
+// latest is what the next statement sees, without a lease.
+func (s *Session) latest(ctx context.Context) (*catalog.Contents, error) {
+	if b := s.block; b != nil && (!b.implicit || b.lease != nil) {
+		if err := b.start(ctx, s.engine); err != nil {
+			return nil, err
+		}
+		return b.contents(), nil
+	}
+	if s.engine.node.Self != nil { // it has to ask the cluster's store
+		s.turn.Pause()
+		defer s.turn.Resume()
+	}
+	return s.engine.catalog.Latest(ctx)
+}
+
+// insertConstants stores rows that are known without DuckDB: in a transaction of their own, or as part of the block.
+// Nil: they are not known.
+func (st *Statement) insertConstants(ctx context.Context, head *statement.Insert, planned *insertion,
+	args []any) (*Rows, error) {
+	if planned.constants == nil {
+		return nil, nil
+	}
+	s := st.session
+	table, err := st.constantRows(ctx, head, planned)
+	if table == nil || err != nil {
+		return nil, err
+	}
+	rows, ok := planned.constants.Rows(args)
 	if !ok {
-		return 0, sqlerror.New("42P01", "relation %q does not exist", name.String())
+		return nil, nil
 	}
-	target, err := e.upkeep.TargetFor(ctx, version, zone)
-	if err != nil {
-		return 0, err
+	alone := s.block == nil && !planned.keyed
+	if alone {
+		s.beginImplicit()
 	}
-	target.Sum = sum
-	w := ingest.NewWriter(target)
-	defer w.Abort()
-	for {
-		batch, err := next(ctx)
-		if isEnd(err) {
-			break
-		}
-		if err != nil {
-			return 0, err
-		}
-		err = w.Add(ctx, batch)
-		batch.Release()
-		if err != nil {
-			return 0, err
-		}
-		e.config.Fault.At(faults.StoreBatch)
+	if b := s.block; !planned.keyed && b.implicit && !b.duck && b.tx == nil && b.rows.Takes(table.ID) {
+		b.rows = b.rows.With(*table, rows)
+	} else {
+		err = s.write(ctx, s.appending(ctx, *table, rows))
 	}
-	chunks, parts, err := w.FinishParts(ctx)
-	if err != nil {
-		return 0, err
+	if alone && err == nil {
+		err = s.commit(ctx)
 	}
-	e.config.Fault.At(faults.StoreSealed)
-	if len(chunks) == 0 {
-		return 0, nil
+	return done(fmt.Sprintf("INSERT 0 %d", rows.Len()), rows.Len()), err
+}
+
+// appending is the change of a transaction that puts rows into a table.
+func (s *Session) appending(ctx context.Context, table catalog.Table,
+	rows ...*constantrows.Rows) func(*catalog.Transaction, *snapshot.View) error {
+	return func(tx *catalog.Transaction, _ *snapshot.View) error {
+		return s.engine.rows.Append(ctx, tx, table, rows)
 	}
-	if origin == nil {
-		return w.Rows(), tx.Append(name, chunks)
+}
+
+// settleRows has the block's transaction do what was waiting for its end.
+func (s *Session) settleRows(ctx context.Context) error {
+	b := s.block
+	if b == nil || b.rows == nil {
+		return nil
 	}
-	return w.Rows(), tx.AppendFrom(name, chunks, upkeep.LaidOut(origin(w.Rows()), target, parts).Encode())
+	waiting := b.rows
+	b.rows = nil
+	return s.writeInBlock(ctx, s.appending(ctx, waiting.Table, waiting.Rows...))
 }

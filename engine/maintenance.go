@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"strings"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/constraint"
@@ -109,17 +108,6 @@ func (s *Session) setConstraints(ctx context.Context, head *statement.SetConstra
 		}
 	}
 	return done("SET CONSTRAINTS", 0), nil
-}
-
-// discardSequences is DISCARD SEQUENCES, which makes currval() forget. The sequences are DuckDB's, and it does not.
-func (s *Session) discardSequences() error {
-	s.yield()
-	names, err := s.conn.Texts(context.Background(), "SELECT sequence_name FROM system.main.duckdb_sequences() WHERE temporary")
-	if err != nil || len(names) == 0 {
-		return err
-	}
-	return sqlerror.New("0A000", "DISCARD SEQUENCES is not supported while the session has sequences: %s", strings.Join(names, ", ")).
-		WithHint("DROP SEQUENCE drops one, DISCARD TEMP all of them.")
 }
 
 // emptied notes that the open block truncated a table.

@@ -564,7 +564,7 @@ func (q *query) bound(args []any, v *snapshot.View) (*duckdb.Statement, error) {
 		return nil, dialect.WithoutPosition(dialect.FromDuckDB(err, text, q.text, nil))
 	}
 	schema, err := duck.Schema()
-	if err == nil && !sameTypes(conform.Schema(schema), q.schema) {
+	if err == nil && !conform.SameTypes(conform.Schema(schema), q.schema) {
 		err = sqlerror.New("0A000", "cached plan must not change result type").WithHint("Say of what type the parameters are: $1::bigint.")
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/columntype"
+	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/relation"
 	"github.com/csmsql/csmsql/engine/retained"
 	"github.com/csmsql/csmsql/engine/rewrite"
@@ -115,7 +116,7 @@ func (st *Statement) returned(ctx context.Context, v *snapshot.View, written *re
 		return nil, st.returning.PlaceQuery(err, st.parsed.Text)
 	}
 	defer plan.close()
-	if !sameTypes(plan.schema, st.schema) {
+	if !conform.SameTypes(plan.schema, st.schema) {
 		return nil, planOutdated()
 	}
 	rows, err := plan.execute(ctx, v, nil)

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -17,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/engine/history"
 	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/engine/reader"
+	"github.com/csmsql/csmsql/engine/recordreader"
 	"github.com/csmsql/csmsql/engine/split"
 )
 
@@ -261,51 +260,9 @@ func done(tag string, affected int64) *Rows {
 	return &Rows{tag: func(int64) string { return tag }, affected: affected}
 }
 
-// recordReader shows Rows as Arrow's RecordReader, with batches that have exactly the schema's types.
-type recordReader struct {
-	references atomic.Int64
-	rows       *Rows
-	current    arrow.RecordBatch
-	err        error
-}
-
-func newRecordReader(rows *Rows) *recordReader {
-	r := &recordReader{rows: rows}
-	r.references.Store(1)
-	return r
-}
-
-func (r *recordReader) Retain() { r.references.Add(1) }
-
-func (r *recordReader) Release() {
-	if r.references.Add(-1) == 0 {
-		if r.current != nil {
-			r.current.Release()
-		}
-		r.rows.Close()
-	}
-}
-
-func (r *recordReader) Schema() *arrow.Schema {
-	if r.rows.schema == nil {
-		return arrow.NewSchema(nil, nil)
-	}
-	return r.rows.schema
-}
-
-func (r *recordReader) Next() bool {
-	if r.current != nil {
-		r.current.Release()
-		r.current = nil
-	}
-	batch, err := r.rows.nextConformed()
-	if err == nil {
-		r.current = batch
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		r.err = err
-	}
-	return err == nil
+// newRecordReader shows rows as Arrow's RecordReader, with batches that have exactly the schema's types.
+func newRecordReader(rows *Rows) *recordreader.Reader {
+	return recordreader.New(rows.schema, rows.nextConformed, func() { _ = rows.Close() })
 }
 
 // nextConformed is Next, but of a batch that has exactly the schema's types.
@@ -320,10 +277,6 @@ func (r *Rows) nextConformed() (arrow.RecordBatch, error) {
 	}
 	return conform.Batch(batch, r.schema)
 }
-
-func (r *recordReader) RecordBatch() arrow.RecordBatch { return r.current }
-func (r *recordReader) Record() arrow.RecordBatch      { return r.current }
-func (r *recordReader) Err() error                     { return r.err }
 
 // remember keeps a query for csm.queries once it has ended.
 func (s *Session) remember(text string, started time.Time, rows *Rows, err error) {
@@ -362,9 +315,4 @@ func once(batch arrow.RecordBatch) func(context.Context) (arrow.RecordBatch, err
 		batch = nil
 		return b, nil
 	}
-}
-
-// sameTypes compares columns by type; names are taken over.
-func sameTypes(a, b *arrow.Schema) bool {
-	return slices.EqualFunc(a.Fields(), b.Fields(), func(x, y arrow.Field) bool { return arrow.TypeEqual(x.Type, y.Type) })
 }

@@ -3,8 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 
@@ -256,14 +254,10 @@ func (s *Session) notice(n Notice) {
 	}
 }
 
-// noticeLevels are the values of client_min_messages, the most talkative first.
-var noticeLevels = []string{"debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error"}
-
 // Wants tells whether the session's client wants to hear of notices of a severity, by client_min_messages; INFO it always does.
 func (s *Session) Wants(severity string) bool {
 	least, _, _ := s.settings.Value("client_min_messages") // it is known
-	level := slices.Index(noticeLevels, strings.ToLower(severity))
-	return level < 0 || level >= slices.Index(noticeLevels, least)
+	return configuration.Wants(least, severity)
 }
 
 // see pins what the next statement reads: the block's snapshot, or a fresh one; and has DuckDB look for names there. The caller releases it.
@@ -294,6 +288,9 @@ func (s *Session) pin(ctx context.Context) (*snapshot.View, error) {
 // pinShared is pin of what all sessions see.
 func (s *Session) pinShared(ctx context.Context) (*snapshot.View, error) {
 	if s.block != nil {
+		if err := s.settleRows(ctx); err != nil {
+			return nil, err
+		}
 		if err := s.block.start(ctx, s.engine); err != nil {
 			return nil, err
 		}

@@ -6,9 +6,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/csmsql/csmsql/engine/configuration"
+	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -36,6 +36,7 @@ type Statement struct {
 	returning *rewrite.Returning // what a writing statement returns of its rows; nil: nothing
 	inner     *Statement         // the query of a DECLARE that has not opened its cursor yet, the statement that EXECUTE runs
 	failed    bool               // its plan is not to be used again
+	unplanned bool               // it needs none, and its parameters are known
 	written   dialect.Written    // how the user wrote its text
 	postgres  bool               // which is PostgreSQL's
 	elsewhere *elsewhere         // of a query that a worker runs; nil: it runs here
@@ -467,19 +468,8 @@ func (st *Statement) readOnce(ctx context.Context, args []any) (*Rows, error) {
 
 // textRows is a result of text lines under one column name.
 func textRows(name string, lines []string, tag string) *Rows {
-	schema := textSchema(name)
-	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
-	defer b.Release()
-	for _, line := range lines {
-		b.Field(0).(*array.StringBuilder).Append(line)
-	}
-	rows := &Rows{schema: schema, tag: func(int64) string { return tag }}
-	rows.fetch = once(b.NewRecordBatch())
-	return rows
-}
-
-func textSchema(name string) *arrow.Schema {
-	return arrow.NewSchema([]arrow.Field{{Name: name, Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+	batch := conform.Texts(name, lines)
+	return &Rows{schema: batch.Schema(), tag: func(int64) string { return tag }, fetch: once(batch)}
 }
 
 func (st *Statement) prepareShow(ctx context.Context, head *statement.Show) error {
@@ -490,7 +480,7 @@ func (st *Statement) prepareShow(ctx context.Context, head *statement.Show) erro
 		return err
 	}
 	name := setting.Shown(head.Name)
-	st.schema = textSchema(name)
+	st.schema = conform.TextSchema(name)
 	st.run = func(context.Context, []any) (*Rows, error) {
 		value, err := st.session.Setting(head.Name)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync/atomic"
+	"time"
 
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -42,6 +43,21 @@ var (
 	ErrTimeout     = sqlerror.New("57014", "canceling statement due to statement timeout").WithCause(context.DeadlineExceeded)
 	ErrUserRequest = sqlerror.New("57014", "canceling statement due to user request").WithCause(context.Canceled)
 )
+
+// Within is ctx with an end by a timeout, 0: none, for callers in the same process; a server keeps the time itself.
+// stop releases what it takes.
+func Within(ctx context.Context, timeout time.Duration) (_ context.Context, stop context.CancelFunc) {
+	if timeout == 0 {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	clock := time.AfterFunc(timeout, func() { cancel(ErrTimeout) })
+	still := func() { clock.Stop() }
+	return WithClock(ctx, still), func() {
+		still()
+		cancel(nil)
+	}
+}
 
 type clockKey struct{}
 

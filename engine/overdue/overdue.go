@@ -24,6 +24,10 @@ type Places struct {
 	total uint64                  // guarded by mu
 }
 
+// Most bounds the statements that go on though their clients were answered. Each has a thread; what it has of DuckDB's
+// memory is bounded with all else.
+const Most = 64
+
 // New makes so many places.
 func New(most int) *Places {
 	return &Places{taken: make(chan struct{}, most), list: map[*Statement]struct{}{}}

@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/upkeep"
+	"github.com/csmsql/csmsql/internal/tally"
 )
 
 // Figures are what a node has counted since it began, for monitors.
@@ -28,6 +29,9 @@ type Figures struct {
 	// Strays counts extents of the node's region that nobody held, StraysTakenBack those of them that went back; StraysNow and
 	// StrayBytes are those that there are. HeldTooLong counts extents that their holders still held when they ended.
 	Strays, StraysTakenBack, StraysNow, StrayBytes, HeldTooLong int64
+	// Commits counts groups of transactions that the node has committed together, Inserts those whose rows became one
+	// chunk; nil of a borrower.
+	Commits, Inserts *tally.Sizes
 	// Refusals count who was refused what by the node's RPC.
 	Refusals *refusal.Counters
 	// Cluster is nil of a node that is alone.
@@ -65,7 +69,7 @@ func (c *Counts) Fragment(p noderpc.FragmentProgress, err error) {
 func (c *Counts) Retry() { c.retried.Add(1) }
 
 // Figures says what a node has counted, and a process that reads chunks; node is nil of a borrower.
-func (c *Counts) Figures(r *reader.Reader, keeper *upkeep.Keeper, node *member.Node) Figures {
+func (c *Counts) Figures(r *reader.Reader, keeper *upkeep.Keeper, node *member.Node, inserts *tally.Sizes) Figures {
 	f := Figures{
 		BytesLocal: c.local.Load(), BytesRemote: c.remote.Load(),
 		FragmentsRun: c.run.Load(), FragmentsFailed: c.failed.Load(), FragmentsRetried: c.retried.Load(),
@@ -74,7 +78,7 @@ func (c *Counts) Figures(r *reader.Reader, keeper *upkeep.Keeper, node *member.N
 	if node == nil {
 		return f
 	}
-	f.Refusals = node.Refusals
+	f.Refusals, f.Commits, f.Inserts = node.Refusals, node.Catalog.Groups(), inserts
 	h := node.Strays()
 	f.Strays, f.StraysTakenBack, f.StraysNow, f.StrayBytes, f.HeldTooLong = h.Found, h.TakenBack, h.Now, h.Bytes, h.HeldTooLong
 	if shared, ok := node.Store.(*etcd.Store); ok {

@@ -184,3 +184,15 @@ func Count(rows *duckdb.Rows) (n int64) {
 		batch.Release()
 	}
 }
+
+// RefuseSequences is the error of DISCARD SEQUENCES, which makes currval() forget, in a session that has some: they are
+// DuckDB's, and it does not.
+func RefuseSequences(ctx context.Context, conn *duckdb.Connection) error {
+	names, err := conn.Texts(ctx, "SELECT sequence_name FROM system.main.duckdb_sequences() WHERE temporary")
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	have := strings.Join(names, ", ")
+	return sqlerror.New("0A000", "DISCARD SEQUENCES is not supported while the session has sequences: %s", have).
+		WithHint("DROP SEQUENCE drops one, DISCARD TEMP all of them.")
+}

@@ -16,7 +16,7 @@ import (
 const module = "github.com/csmsql/csmsql/"
 
 // everywhere may be imported by any package: they know none of ours, and cost nothing in production.
-var everywhere = []string{"internal/bytesize", "internal/invariants", "internal/faults", "internal/spelling", "internal/counted", "internal/filelock", "internal/idlethreads", "sql/lex", "sql/edit", "sql/tree", "sql/sqlerror"}
+var everywhere = []string{"internal/bytesize", "internal/invariants", "internal/faults", "internal/spelling", "internal/counted", "internal/tally", "internal/filelock", "internal/idlethreads", "sql/lex", "sql/edit", "sql/tree", "sql/sqlerror"}
 
 // allowed says which of our own packages a folder and those below it may import (beside themselves and
 // everywhere). The longest entry that matches a package counts.
@@ -52,6 +52,8 @@ var allowed = map[string][]string{
 	"engine/upkeep":        {"engine/columntype", "engine/custody", "engine/facts", "engine/ingest", "engine/lineage", "engine/member", "engine/placement", "engine/reader", "catalog", "cluster/noderpc", "exec/duckdb", "memregion", "queries/dbgen", "sql/statement"},
 	"engine/conform":       {"catalog"},
 	"engine/cast":          {"engine/columntype", "engine/conform", "engine/ingest", "exec/duckdb", "sql/dialect", "sql/literal", "sql/statement"},
+	"engine/constantrows":  {"engine/cast", "engine/columntype", "engine/ingest", "exec/duckdb", "sql/statement"},
+	"engine/gathering":     {"engine/constantrows", "engine/upkeep", "catalog"},
 	"engine/files":         {"engine/cast", "engine/columntype", "engine/compressed", "engine/conform", "engine/ingest", "engine/ipcframe", "catalog", "cluster/noderpc", "exec/duckdb", "sql/dialect", "sql/literal", "sql/statement"},
 	"engine/load":          {"engine/cast", "engine/columntype", "engine/check", "engine/conform", "engine/custody", "engine/files", "engine/ingest", "engine/key", "engine/lineage", "engine/member", "engine/upkeep", "catalog", "cluster/noderpc", "exec/duckdb", "queries/dbgen", "sql/dialect"},
 	"engine/assembly":      {"engine/check", "engine/columntype", "engine/custody", "engine/ingest", "engine/key", "engine/lifetime", "engine/member", "engine/placement", "engine/upkeep", "catalog", "exec/duckdb"},
@@ -111,6 +113,7 @@ var allowed = map[string][]string{
 	"internal/faults":      {},
 	"internal/spelling":    {},
 	"internal/counted":     {},
+	"internal/tally":       {},
 	"internal/filelock":    {},
 	"internal/idlethreads": {},
 	"internal/sqllist":     {},

@@ -20,6 +20,7 @@ const (
 	Shuffle
 	KeptPlans
 	Views
+	Constants
 	beyond
 )
 
@@ -48,6 +49,7 @@ var table = []struct {
 	{Shuffle, "shuffle", "the parts of a query exchange no rows by hash, whatever csm.shuffle says"},
 	{KeptPlans, "keptplans", "every statement is planned anew, as with plan_cache_mode = force_custom_plan"},
 	{Views, "views", "views are left to DuckDB: no condition on their columns reaches the tables behind them"},
+	{Constants, "constants", "DuckDB evaluates the VALUES of an INSERT, and each transaction's rows become a chunk"},
 }
 
 // Has tells whether one of the optimizations is in the set.

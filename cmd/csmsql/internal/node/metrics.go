@@ -9,6 +9,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/tally"
 )
 
 var sessionOfHealth = engine.SessionOptions{User: "healthz"}
@@ -63,6 +64,8 @@ var (
 	metricCommits        = describe("etcd_commits_total", "Commits to etcd, by outcome.", "outcome")
 	metricRenewals       = describe("etcd_session_renewals_total", "Renewals of the node's session in etcd, by outcome.", "outcome")
 	metricCommitSeconds  = describe("etcd_commit_seconds", "How long etcd took to answer a commit.")
+	metricCommitGroup    = describe("commit_group_transactions", "Transactions that were committed together.")
+	metricInsertGroup    = describe("insert_group_transactions", "Transactions whose rows became one chunk together.")
 	metricCoherence      = describe("coherence_total", "What the coherence protocol did, by counter and step.", "counter", "step")
 )
 
@@ -160,6 +163,10 @@ func (c *collector) figures(gauge, count sampler, out chan<- prometheus.Metric) 
 	count(metricStrays, float64(f.Strays))
 	count(metricStraysBack, float64(f.StraysTakenBack))
 	gauge(metricStrayBytes, float64(f.StrayBytes))
+	if f.Commits != nil {
+		out <- groupSizes(metricCommitGroup, f.Commits)
+		out <- groupSizes(metricInsertGroup, f.Inserts)
+	}
 	count(metricHeldTooLong, float64(f.HeldTooLong))
 	if f.Cluster == nil {
 		return
@@ -188,4 +195,10 @@ func (c *collector) figures(gauge, count sampler, out chan<- prometheus.Metric) 
 		within[bound.Seconds()] = uint64(e.Latency.Within[i])
 	}
 	out <- prometheus.MustNewConstHistogram(metricCommitSeconds, uint64(e.Latency.Count), e.Latency.Sum.Seconds(), within)
+}
+
+func groupSizes(d *prometheus.Desc, s *tally.Sizes) prometheus.Metric {
+	within := map[float64]uint64{}
+	s.Each(func(bound, groups int64) { within[float64(bound)] = uint64(groups) })
+	return prometheus.MustNewConstHistogram(d, uint64(s.Groups()), float64(s.Members()), within)
 }

@@ -1,0 +1,35 @@
+// Package gathering puts the rows of small INSERTs that meet into one chunk and one commit.
+//
+//	session ─ Insert ─► queue of the table ─┬─► the one whose turn it is: its rows and all that wait ─► one batch ─┐
+//	session ─ Insert ─► queue of the table ─┘                                                                      │
+//	                                              all are acknowledged ◄── one commit ◄── one chunk of the table ◄─┘
+//
+// A chunk of one row costs what one of a thousand does: an extent, a seal, a sync, a descriptor for ever. While one
+// commit is under way the rows of other sessions wait anyway (catalog.Transaction.Commit); here they wait before they
+// become chunks, and not after.
+//
+// # Words
+//
+// An insertion is the rows that one transaction, which does nothing else, puts into one table. A gathering is what goes
+// into one commit: insertions of one table, in the order in which they came.
+//
+// # Invariants
+//
+//   - GA1: an insertion is acknowledged when all its rows are durable, and then only; on an error none is there, but
+//     for catalog.ErrOutcomeUnknown.
+//   - GA2: what is wrong with one insertion is no other's business: a gathering that fails is taken apart, and each
+//     insertion is tried by itself.
+//   - GA3: rows go to a table as it was when they were made: if another one has its name since, or it has other columns
+//     or constraints, the insertion fails with 40001.
+//   - GA4: who waits and is cancelled leaves the queue without a trace; once its rows are on their way it hears what
+//     came of them.
+//
+// # Lock order
+//
+// Queue.mu is a leaf: nothing is called under it.
+//
+// # What it does not do
+//
+// It starts no goroutine: one of the waiting sessions does the work of all. It checks no rows: constantrows has made
+// them, and tables with CHECK constraints or keys do not come here.
+package gathering

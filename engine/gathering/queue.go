@@ -1,0 +1,192 @@
+package gathering
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/constantrows"
+	"github.com/csmsql/csmsql/internal/tally"
+)
+
+const (
+	// insertionsMost and bytesMost bound what goes into one commit.
+	insertionsMost = 256
+	bytesMost      = 4 << 20
+	// insertionMost is how many bytes an insertion may have and grow.
+	insertionMost = 1 << 20
+)
+
+// Insertion is the rows that a transaction puts into a table.
+type Insertion struct {
+	Table catalog.Table // as it was when the rows were made
+	Rows  []*constantrows.Rows
+	// Bytes is about what the rows take.
+	Bytes int64
+}
+
+// Takes tells whether rows of a table may go behind those that there are. In may be nil: none.
+func (in *Insertion) Takes(table catalog.TableID) bool {
+	return in == nil || in.Table.ID == table && in.Bytes < insertionMost
+}
+
+// With has rows of a table behind those that there are. In may be nil: none.
+func (in *Insertion) With(table catalog.Table, rows *constantrows.Rows) *Insertion {
+	if in == nil {
+		in = &Insertion{Table: table}
+	}
+	in.Rows = append(in.Rows, rows)
+	in.Bytes += rows.Bytes()
+	return in
+}
+
+// Queue is where insertions meet. Safe for concurrent use.
+type Queue struct {
+	// Store puts the rows of insertions, which are of one table, into it, and commits.
+	Store func(ctx context.Context, table catalog.Table, rows []*constantrows.Rows) error
+	// Sizes counts gatherings by how many insertions they had.
+	Sizes tally.Sizes
+
+	mu     sync.Mutex
+	tables map[catalog.TableID]*line // guarded by mu; those that somebody writes now
+}
+
+// line is who waits for a table.
+type line struct{ waiting []*waiter }
+
+// waiter is an insertion whose session waits.
+type waiter struct {
+	*Insertion
+	ctx  context.Context
+	turn chan struct{} // closed when it is its session's turn to work for all
+	done chan struct{} // closed when err is final
+	err  error
+}
+
+// Insert commits an insertion, together with others if there are some. It returns when it is durable.
+func (q *Queue) Insert(ctx context.Context, in *Insertion) error {
+	w := &waiter{Insertion: in, ctx: ctx, turn: make(chan struct{}), done: make(chan struct{})}
+	if q.enter(w) {
+		q.work(w)
+		return w.err
+	}
+	select {
+	case <-w.done:
+	case <-w.turn:
+		q.work(w)
+	case <-ctx.Done():
+		if q.leave(w) {
+			return fmt.Errorf("insert: %w", ctx.Err())
+		}
+		select { // its rows are on their way, or it was called just now
+		case <-w.done:
+		case <-w.turn:
+			q.work(w)
+		}
+	}
+	return w.err
+}
+
+// enter puts a waiter into the line of its table; true: nobody works for it yet, and the turn is the waiter's.
+func (q *Queue) enter(w *waiter) (first bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.tables == nil {
+		q.tables = map[catalog.TableID]*line{}
+	}
+	l, busy := q.tables[w.Table.ID]
+	if !busy {
+		l = &line{}
+		q.tables[w.Table.ID] = l
+	}
+	l.waiting = append(l.waiting, w)
+	return !busy
+}
+
+// leave takes a waiter out; false: its turn has come, or that of one who has taken it along.
+func (q *Queue) leave(w *waiter) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.tables[w.Table.ID]
+	if l == nil {
+		return false
+	}
+	select {
+	case <-w.turn:
+		return false
+	default:
+	}
+	i := slices.Index(l.waiting, w)
+	if i >= 0 {
+		l.waiting = slices.Delete(l.waiting, i, i+1)
+	}
+	return i >= 0
+}
+
+// take takes out what goes into one commit: the first of the line, whose turn it is, and those behind it that go along.
+func (q *Queue) take(w *waiter) (taken []*waiter) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l, bytes := q.tables[w.Table.ID], int64(0)
+	n := 0
+	for _, other := range l.waiting {
+		bytes += other.Bytes
+		if n > 0 && (bytes > bytesMost || !constantrows.Same(other.Table.Columns, w.Table.Columns)) || n == insertionsMost {
+			break
+		}
+		n++
+	}
+	taken = slices.Clone(l.waiting[:n])
+	l.waiting = slices.Delete(l.waiting, 0, n)
+	return taken
+}
+
+// next calls who works after this, if anybody waits.
+func (q *Queue) next(table catalog.TableID) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.tables[table]
+	if len(l.waiting) == 0 {
+		delete(q.tables, table)
+		return
+	}
+	close(l.waiting[0].turn)
+}
+
+// work stores the rows of a waiter, whose turn it is, and of those that go along.
+func (q *Queue) work(w *waiter) {
+	defer q.next(w.Table.ID)
+	taken, returned := q.take(w), false
+	defer func() {
+		for _, other := range taken {
+			if !returned && other.err == nil { // it panics, which only this session sees
+				other.err = fmt.Errorf("%w: the commit failed inside", catalog.ErrOutcomeUnknown)
+			}
+			close(other.done)
+		}
+	}()
+	q.Sizes.Add(len(taken))
+	if len(taken) == 1 {
+		w.err = q.store(w.ctx, w.Table, taken)
+	} else if err := q.store(context.WithoutCancel(w.ctx), w.Table, taken); errors.Is(err, catalog.ErrOutcomeUnknown) {
+		for _, other := range taken {
+			other.err = err
+		}
+	} else if err != nil { // GA2
+		for _, other := range taken {
+			other.err = q.store(other.ctx, other.Table, []*waiter{other})
+		}
+	}
+	returned = true
+}
+
+func (q *Queue) store(ctx context.Context, table catalog.Table, list []*waiter) error {
+	var rows []*constantrows.Rows
+	for _, w := range list {
+		rows = append(rows, w.Rows...)
+	}
+	return q.Store(ctx, table, rows)
+}

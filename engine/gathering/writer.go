@@ -1,0 +1,41 @@
+package gathering
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/constantrows"
+	"github.com/csmsql/csmsql/engine/upkeep"
+)
+
+// Writer puts rows into tables.
+type Writer struct {
+	Catalog *catalog.Catalog
+	Keeper  *upkeep.Keeper
+}
+
+// Commit puts rows into a table and commits. It is a queue's Store.
+func (w *Writer) Commit(ctx context.Context, table catalog.Table, rows []*constantrows.Rows) error {
+	now, err := w.Catalog.Snapshot(ctx, catalog.Holder{Description: "insert"})
+	if err != nil {
+		return err
+	}
+	defer now.Close()
+	tx := w.Catalog.Begin(now)
+	defer tx.Rollback()
+	if err := w.Append(ctx, tx, table, rows); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+// Append has a transaction put rows into a table.
+func (w *Writer) Append(ctx context.Context, tx *catalog.Transaction, table catalog.Table,
+	rows []*constantrows.Rows) error {
+	version, ok := tx.Contents().Table(table.Name)
+	if !ok || version.Table().ID != table.ID || !constantrows.Same(version.Table().Columns, table.Columns) { // GA3
+		return fmt.Errorf("%w: table %v has changed since the rows were made", catalog.ErrConflict, table.Name)
+	}
+	return w.Keeper.StoreBatch(ctx, tx, table.Name, constantrows.Batch(rows...))
+}
