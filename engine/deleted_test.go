@@ -62,7 +62,7 @@ func changeAtRandom(t *testing.T, rng *rand.Rand, s *engine.Session, n naive) {
 				affected++
 			}
 		}
-		exec(t, s, fmt.Sprintf("DELETE FROM d WHERE t = 'new' AND id IN (SELECT id FROM d GROUP BY id HAVING count(*) > 1)"))
+		exec(t, s, "DELETE FROM d WHERE t = 'new' AND id IN (SELECT id FROM d GROUP BY id HAVING count(*) > 1)")
 		for id := low; id < high; id++ {
 			if _, there := n[id]; !there {
 				n[id] = "new"

@@ -4,6 +4,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
 // Without is a batch of which some rows are deleted: their bits are set, the first row's lowest in the first word. The
@@ -26,50 +27,34 @@ func (b *partlyDeleted) NewSlice(i, j int64) arrow.RecordBatch {
 	return &partlyDeleted{b.RecordBatch.NewSlice(i, j), b.deleted, b.from + i}
 }
 
-// leaveOutDeleted has the morsel be one of the rows that live, each column gathered, if some of its rows do not.
-func (n *narrowed) leaveOutDeleted() error {
+// living is which rows of the morsel are not deleted; nil: none is. The caller releases it.
+func (n *narrowed) living() *memory.Buffer {
 	b, ok := n.batch.(*partlyDeleted)
 	if !ok {
 		return nil
 	}
-	all := n.rows
-	n.mask = n.bitmap()
-	living := n.mask.Bytes()
-	for i := range living {
-		living[i] = ^byte(0)
+	mask := n.bitmap()
+	living := mask.Bytes()
+	if b.from%8 == 0 { // as all morsels are
+		for i := range living {
+			at := b.from/8 + int64(i)
+			living[i] = ^byte(b.deleted[at/8] >> (8 * (at % 8)))
+		}
+		return mask
 	}
-	for i := range all {
+	memory.Set(living, ^byte(0))
+	for i := range n.rows {
 		if at := b.from + int64(i); b.deleted[at/64]>>(at%64)&1 == 1 {
 			bitutil.ClearBit(living, i)
 		}
 	}
-	n.rows = bitutil.CountSetBits(living, 0, all)
-	if n.rows == all || n.rows == 0 {
-		n.mask.Release()
-		n.mask = nil
-		return nil
-	}
-	columns := make([]arrow.Array, b.NumCols())
-	for i := range columns {
-		var err error
-		if columns[i], err = n.living(i); err != nil {
-			return err
-		}
-	}
-	compact := array.NewRecordBatch(b.Schema(), columns, int64(n.rows))
-	n.batch.Release()
-	n.batch = compact
-	n.mask.Release()
-	n.mask, n.kept = nil, nil
-	clear(n.columns)
-	return nil
+	return mask
 }
 
-// living is a column of the rows that stay, also one of a type of which no kernel takes rows.
-func (n *narrowed) living(i int) (arrow.Array, error) {
-	column := n.batch.Column(i)
+// take is gather for columns of any type: of those that no kernel moves the runs that stay are put together.
+func (n *narrowed) take(column arrow.Array) (arrow.Array, error) {
 	if gathers(column.DataType()) {
-		return n.narrowedColumn(i)
+		return n.gather(column)
 	}
 	var runs []arrow.Array
 	defer func() {

@@ -26,15 +26,32 @@ func (e *execution) narrow(morsel arrow.RecordBatch) (*narrowed, error) {
 	n := &narrowed{batch: morsel, columns: map[int]arrow.Array{}}
 	n.evaluator = evaluator{ctx: compute.WithAllocator(e.ctx, e.mem), mem: e.mem, arguments: e.arguments,
 		rows: int(morsel.NumRows()), column: n.narrowedColumn}
-	err := n.leaveOutDeleted()
-	if err == nil && e.query.Filter != nil && n.rows > 0 {
-		err = n.filter(e)
+	living := n.living()
+	if living != nil {
+		defer living.Release()
 	}
-	if err != nil {
-		n.release()
-		return nil, err
+	if e.query.Filter != nil {
+		if err := n.filter(e); err != nil {
+			n.release()
+			return nil, err
+		}
+	}
+	if living != nil {
+		n.leaveOut(living)
 	}
 	return n, nil
+}
+
+// leaveOut takes the rows out whose bits are not set in living, of all rows of the morsel.
+func (n *narrowed) leaveOut(living *memory.Buffer) {
+	all := int(n.batch.NumRows())
+	if n.mask == nil {
+		living.Retain()
+		n.mask = living
+	} else {
+		bitutil.BitmapAnd(n.mask.Bytes(), living.Bytes(), 0, 0, n.mask.Bytes(), 0, int64(all))
+	}
+	n.rows = bitutil.CountSetBits(n.mask.Bytes(), 0, all)
 }
 
 func (n *narrowed) filter(e *execution) error {
@@ -85,7 +102,7 @@ func (n *narrowed) narrowedColumn(i int) (arrow.Array, error) {
 	if a, ok := n.columns[i]; ok {
 		return a, nil
 	}
-	a, err := n.gather(n.batch.Column(i))
+	a, err := n.take(n.batch.Column(i))
 	if err == nil {
 		n.columns[i] = a
 	}
