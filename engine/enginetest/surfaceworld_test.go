@@ -154,6 +154,20 @@ func (t *relation) create(r *rand.Rand) {
 			t.lines = append(t.lines, t.insertMany(r, 200), t.insertSome(r, 2))
 		}
 	}
+	t.deleteSome()
+}
+
+// deleteSome takes rows away in a third of the tables: some here and there, or nearly all. It draws nothing of what the
+// others draw from.
+func (t *relation) deleteSome() {
+	r := rand.New(rand.NewPCG(uint64(t.rows), uint64(len(t.fields))))
+	if !chance(r, 33) {
+		return
+	}
+	for range 1 + r.IntN(2) {
+		n := pick(r, []int{2, 5, 50})
+		t.lines = append(t.lines, fmt.Sprintf("DELETE FROM %s WHERE id %% %d %s %d", t.name, n, pick(r, []string{"=", "=", "<>"}), r.IntN(n)))
+	}
 }
 
 func (t *relation) notNull(i int) bool {
