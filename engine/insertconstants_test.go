@@ -199,7 +199,7 @@ func TestConstantsAreWhatDuckDBMakesOfThem(t *testing.T) {
 				exec(t, direct, "DROP TABLE t")
 				exec(t, duck, "DROP TABLE t")
 			}
-			require.Greater(t, e.InsertsGathered(), int64(200), "seed %d: the way that is tested was hardly taken", seed)
+			require.Greater(t, e.InsertsGathered(), int64(50), "seed %d: the way that is tested was hardly taken", seed)
 		})
 	}
 }
