@@ -8,6 +8,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/member"
+	"github.com/csmsql/csmsql/engine/snapshot"
 )
 
 // What a statement has read of a node's memory is worth nothing when that node was started anew meanwhile. As long as no row has left, nobody
@@ -33,6 +35,65 @@ func (st *Statement) read(ctx context.Context, args []any) (*Rows, error) {
 		}
 		s.engine.config.Log.Warn("a query runs again", "error", err)
 	}
+}
+
+// repeatsMax bounds how often a statement is repeated that has lost a race; each time one of the others has committed.
+const repeatsMax = 100
+
+// sole is a statement that writes rows and is alone in its implicit block, with how many it wrote. Nobody has seen
+// anything of it but that number: if it loses a race for a row it may run again, under a new snapshot.
+type sole struct {
+	statement *Statement
+	change    func(context.Context, *catalog.Transaction, *snapshot.View) error
+	rows      *int64
+}
+
+// lost tells whether a commit failed because somebody else was faster.
+func lost(ctx context.Context, err error) bool {
+	return errors.Is(err, catalog.ErrConflict) && ctx.Err() == nil
+}
+
+// writeRows is write of a statement that writes rows; change sets how many they are. It is repeated if it has lost a race:
+// in an implicit block when that ends, unless it has returned rows.
+func (st *Statement) writeRows(ctx context.Context, rows *int64,
+	change func(context.Context, *catalog.Transaction, *snapshot.View) error) error {
+	s := st.session
+	for repeats := 0; ; repeats++ {
+		b := s.block
+		err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error { return change(ctx, tx, v) })
+		if b != nil && err == nil && b.implicit && b.executed == 1 && st.returning == nil {
+			b.sole = &sole{st, change, rows}
+		}
+		if b != nil || !lost(ctx, err) || repeats == repeatsMax {
+			return err
+		}
+	}
+}
+
+// commit ends the block; an error means that nothing of it happened. A statement that was alone in it is repeated.
+func (s *Session) commit(ctx context.Context) error {
+	b := s.block
+	err := s.commitOnce(ctx)
+	if b == nil || b.sole == nil || !lost(ctx, err) {
+		return err
+	}
+	defer s.conn.Hear(ctx)()
+	told := *b.sole.rows
+	for repeats := 0; lost(ctx, err) && repeats < repeatsMax; repeats++ {
+		failed := err
+		s.block = s.newBlock(true)
+		err = s.writeInBlock(ctx, func(tx *catalog.Transaction, v *snapshot.View) error { return b.sole.change(ctx, tx, v) })
+		if err == nil && *b.sole.rows != told { // the client has heard another number
+			err = failed
+		}
+		if err != nil {
+			s.rollback()
+			s.engine.node.Settle(ctx)
+			return member.ExplainFull(err)
+		}
+		err = s.commitOnce(ctx)
+	}
+	return err
 }
 
 // seeAnew lets go of the snapshot of a message that is no transaction; the next statement takes another one. It tells whether that can be.

@@ -49,6 +49,9 @@ type block struct {
 	// rows are all that an implicit block has written, as long as they wait for its end; nil: none wait. Then tx is
 	// nil.
 	rows *gathering.Insertion
+	// executed counts the statements of the block; sole is the one of an implicit block that may be repeated.
+	executed int
+	sole     *sole
 	// emptied are the tables that the block truncated since its last savepoint.
 	emptied map[catalog.TableID]bool
 }
@@ -179,8 +182,8 @@ func (s *Session) EndImplicit(ctx context.Context, failed bool) error {
 	return s.life.CauseOf(s.commit(ctx))
 }
 
-// commit ends the block; an error means that nothing of it happened.
-func (s *Session) commit(ctx context.Context) error {
+// commitOnce ends the block; an error means that nothing of it happened.
+func (s *Session) commitOnce(ctx context.Context) error {
 	b := s.block
 	if b == nil {
 		s.notice(Notice{Severity: "WARNING", State: "25P01", Message: "there is no transaction in progress"})
@@ -284,13 +287,18 @@ func (s *Session) write(ctx context.Context, change func(tx *catalog.Transaction
 	if s.block != nil {
 		return member.ExplainFull(s.writeInBlock(ctx, change))
 	}
-	s.block = s.newBlock(true)
-	if err := s.writeInBlock(ctx, change); err != nil {
-		s.rollback()
-		s.engine.node.Settle(ctx)
-		return member.ExplainFull(err)
+	s.beginImplicit()
+	return s.endImplicit(ctx, s.writeInBlock(ctx, change))
+}
+
+// endImplicit ends a statement's own block, of which err came.
+func (s *Session) endImplicit(ctx context.Context, err error) error {
+	if err == nil {
+		return s.commit(ctx)
 	}
-	return s.commit(ctx)
+	s.rollback()
+	s.engine.node.Settle(ctx)
+	return member.ExplainFull(err)
 }
 
 func (s *Session) writeInBlock(ctx context.Context, change func(tx *catalog.Transaction, v *snapshot.View) error) error {

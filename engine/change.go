@@ -55,7 +55,8 @@ func (st *Statement) runRewrite(ctx context.Context, r rewrite.Rewrite, args []a
 	s := st.session
 	var hit int64
 	out := s.keeper()
-	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
+	write := func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View) error {
+		out.Release() // of a run that lost a race
 		version, err := v.Target(r.Name)
 		if err != nil {
 			return err
@@ -73,7 +74,8 @@ func (st *Statement) runRewrite(ctx context.Context, r rewrite.Rewrite, args []a
 			out = kept
 		}
 		return err
-	})
+	}
+	err := st.writeRows(ctx, &hit, write)
 	if err != nil {
 		out.Release()
 		return nil, err

@@ -101,28 +101,34 @@ func (s *Session) holds(ctx context.Context, v *snapshot.View, table catalog.Tab
 
 // finds tells whether a table has a row of which a condition is true. alias is what the condition calls the table.
 func (s *Session) finds(ctx context.Context, v *snapshot.View, table catalog.TableName, alias, condition string) (bool, error) {
-	text := "SELECT 1 AS found FROM " + duckdb.QuoteIdentifier(table.Schema) + "." + duckdb.QuoteIdentifier(table.Name) + " AS " + duckdb.QuoteIdentifier(alias) +
-		" WHERE " + condition + " LIMIT 1"
-	plan, err := s.planDuck(ctx, dialect.SourceOf(text), v)
+	found, err := s.asked(ctx, v, "SELECT 1 AS found FROM "+duckdb.QuoteIdentifier(table.Schema)+"."+
+		duckdb.QuoteIdentifier(table.Name)+" AS "+duckdb.QuoteIdentifier(alias)+" WHERE "+condition+" LIMIT 1", nil)
+	return len(found) > 0, err
+}
+
+// asked is the column of text that a question of the engine's own gives, which has few rows.
+func (s *Session) asked(ctx context.Context, v *snapshot.View, text string, args []any) (values []string, err error) {
+	q, err := s.planDuck(ctx, dialect.SourceOf(text), v)
 	if err != nil {
-		return false, dialect.WithoutPosition(err)
+		return nil, dialect.WithoutPosition(err)
 	}
-	defer plan.close()
-	rows, err := plan.execute(ctx, v, nil)
+	defer q.close()
+	rows, err := q.execute(ctx, v, args)
 	if err != nil {
-		return false, dialect.WithoutPosition(err)
+		return nil, dialect.WithoutPosition(err)
 	}
 	defer rows.Close()
-	found := false
 	for {
 		batch, err := rows.Next(ctx)
 		if isEnd(err) {
-			return found, nil
+			return values, nil
 		}
 		if err != nil {
-			return false, dialect.WithoutPosition(err)
+			return nil, dialect.WithoutPosition(err)
 		}
-		found = found || batch.NumRows() > 0
+		for i := range int(batch.NumRows()) {
+			values = append(values, batch.Column(0).ValueStr(i))
+		}
 		batch.Release()
 	}
 }

@@ -164,12 +164,10 @@ func (st *Statement) pointAt(err error, name string) error {
 
 func (st *Statement) insert(ctx context.Context, head *statement.Insert, planned *insertion, args []any) (*Rows, error) {
 	s := st.session
-	if rows, err := st.insertConstants(ctx, head, planned, args); rows != nil || err != nil {
-		return rows, err
-	}
 	var count int64
 	out := s.keeper()
-	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
+	write := func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View) error {
+		out.Release() // of a run that lost a race
 		version, err := v.Target(head.Name)
 		if err != nil {
 			return err
@@ -188,7 +186,11 @@ func (st *Statement) insert(ctx context.Context, head *statement.Insert, planned
 		}
 		count, err = s.engine.upkeep.Store(ctx, tx, version.Table().Name, s.settings.Zone(), rows.nextOwned, nil, nil)
 		return err
-	})
+	}
+	if rows, err := st.insertConstants(ctx, head, planned, args, &sole{st, write, &count}); rows != nil || err != nil {
+		return rows, err
+	}
+	err := st.writeRows(ctx, &count, write)
 	if err != nil {
 		out.Release()
 		return nil, err
@@ -313,9 +315,9 @@ func (s *Session) latest(ctx context.Context) (*catalog.Contents, error) {
 }
 
 // insertConstants stores rows that are known without DuckDB: in a transaction of their own, or as part of the block.
-// Nil: they are not known.
-func (st *Statement) insertConstants(ctx context.Context, head *statement.Insert, planned *insertion,
-	args []any) (*Rows, error) {
+// Nil: they are not known. If the statement loses a race (GA3) it is repeated as any other, with DuckDB.
+func (st *Statement) insertConstants(ctx context.Context, head *statement.Insert, planned *insertion, args []any,
+	again *sole) (*Rows, error) {
 	if planned.constants == nil {
 		return nil, nil
 	}
@@ -328,17 +330,18 @@ func (st *Statement) insertConstants(ctx context.Context, head *statement.Insert
 	if !ok {
 		return nil, nil
 	}
-	alone := s.block == nil && !planned.keyed
-	if alone {
-		s.beginImplicit()
-	}
+	alone := s.block == nil
+	s.beginImplicit()
 	if b := s.block; !planned.keyed && b.implicit && !b.duck && b.tx == nil && b.rows.Takes(table.ID) {
 		b.rows = b.rows.With(*table, rows)
 	} else {
 		err = s.write(ctx, s.appending(ctx, *table, rows))
 	}
-	if alone && err == nil {
-		err = s.commit(ctx)
+	if *again.rows = rows.Len(); err == nil && s.block.implicit && (alone || s.block.executed == 1) {
+		s.block.sole = again
+	}
+	if alone {
+		err = s.endImplicit(ctx, err)
 	}
 	return done(fmt.Sprintf("INSERT 0 %d", rows.Len()), rows.Len()), err
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -74,31 +75,10 @@ func (s *Session) refuseInherited(ctx context.Context, query string, result *arr
 	if len(columns) == 0 {
 		return nil
 	}
-	q, err := s.planDuck(ctx, dialect.SourceOf(text), v)
-	if err != nil {
-		return dialect.WithoutPosition(err)
+	collated, err := s.asked(ctx, v, text, args)
+	if at := slices.Index(collated, "true"); at >= 0 {
+		return sqlerror.New("0A000", "column %q: COLLATE of a column is not supported", columns[at]).
+			WithHint("Make the temporary table, or the view, without COLLATE.")
 	}
-	defer q.close()
-	rows, err := q.execute(ctx, v, args)
-	if err != nil {
-		return dialect.WithoutPosition(err)
-	}
-	defer rows.Close()
-	for at := 0; ; {
-		batch, err := rows.Next(ctx)
-		if isEnd(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for i := range int(batch.NumRows()) {
-			if batch.Column(0).ValueStr(i) == "true" {
-				batch.Release()
-				return sqlerror.New("0A000", "column %q: COLLATE of a column is not supported", columns[at]).WithHint("Make the temporary table, or the view, without COLLATE.")
-			}
-			at++
-		}
-		batch.Release()
-	}
+	return err
 }

@@ -241,6 +241,9 @@ func (st *Statement) Close() error {
 
 func (st *Statement) close() {
 	delete(st.session.statements, st)
+	if b := st.session.block; b != nil && b.sole != nil && b.sole.statement == st {
+		b.sole = nil
+	}
 	st.discharge()
 	if st.inner != nil {
 		st.inner.close() // of a DECLARE it never ran
@@ -304,6 +307,9 @@ func (st *Statement) execute(ctx context.Context, args []any) (*Rows, error) {
 		return nil, err
 	}
 	st.touch()
+	if s.block != nil {
+		s.block.executed, s.block.sole = s.block.executed+1, nil
+	}
 	err = s.refuseWrite(ctx, st)
 	var rows *Rows
 	if err == nil {

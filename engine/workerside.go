@@ -22,13 +22,15 @@ import (
 
 // ServeWorker makes this process a worker of the node that has started it, and returns when that has no use for it
 // any more.
-func ServeWorker() error { return worker.Serve(&workerSide{}) }
+func ServeWorker() error {
+	return worker.Serve(&workerSide{sessions: worker.Recent[*workerSession]{Most: workerSessionsMax}})
+}
 
 // workerSide runs statements of the node's sessions in a worker, in sessions of its own: one for all that have the
 // same user and settings.
 type workerSide struct {
 	engine   *Engine
-	sessions []*workerSession // the one that was used last at the end
+	sessions worker.Recent[*workerSession]
 }
 
 // A worker keeps so many sessions, each with so many statements that were prepared in the node.
@@ -40,7 +42,7 @@ const (
 type workerSession struct {
 	*Session
 	key        string
-	statements []*workerStatement // the one that was used last at the end
+	statements worker.Recent[*workerStatement]
 	notice     func(worker.Notice)
 }
 
@@ -159,25 +161,21 @@ func (w *workerSide) prepare(ctx context.Context, asked *worker.Statement, notic
 		return nil, err
 	}
 	s.notice = notice
-	if at := slices.IndexFunc(s.statements, func(st *workerStatement) bool { return st.number == asked.Number }); at >= 0 {
-		st := s.statements[at]
-		s.statements = slices.Delete(s.statements, at, at+1)
+	if st, ok := s.statements.Use(func(st *workerStatement) bool { return st.number == asked.Number }); ok {
 		if !st.failed {
-			s.statements = append(s.statements, st)
 			return st, nil
 		}
+		s.statements.Drop()
 		st.close()
 	}
 	inner, err := s.PrepareIn(ctx, asked.Text, DialectDuckDB)
 	if err != nil {
 		return nil, err
 	}
-	if len(s.statements) >= workerStatementsMax {
-		s.statements[0].close()
-		s.statements = slices.Delete(s.statements, 0, 1)
-	}
 	st := &workerStatement{inner, asked.Number}
-	s.statements = append(s.statements, st)
+	if old, goes := s.statements.Add(st); goes {
+		old.close()
+	}
 	return st, nil
 }
 
@@ -188,13 +186,10 @@ func (w *workerSide) session(asked *worker.Statement) (*workerSession, error) {
 	for _, name := range slices.Sorted(maps.Keys(asked.Settings)) {
 		key.WriteString("\x00" + name + "\x00" + asked.Settings[name])
 	}
-	at := slices.IndexFunc(w.sessions, func(s *workerSession) bool { return s.key == key.String() })
-	if at >= 0 {
-		s := w.sessions[at]
-		w.sessions = append(slices.Delete(w.sessions, at, at+1), s)
+	if s, ok := w.sessions.Use(func(s *workerSession) bool { return s.key == key.String() }); ok {
 		return s, nil
 	}
-	made := &workerSession{key: key.String()}
+	made := &workerSession{key: key.String(), statements: worker.Recent[*workerStatement]{Most: workerStatementsMax}}
 	inner, err := w.engine.Session(SessionOptions{User: asked.User, Notice: func(n Notice) { made.notice(worker.Notice(n)) }})
 	if err != nil {
 		return nil, err
@@ -208,12 +203,8 @@ func (w *workerSide) session(asked *worker.Statement) (*workerSession, error) {
 	if err := inner.apply(settings); err != nil {
 		return nil, errors.Join(err, inner.Close())
 	}
-	if len(w.sessions) >= workerSessionsMax {
-		if err := w.sessions[0].Close(); err != nil {
-			return nil, errors.Join(err, inner.Close())
-		}
-		w.sessions = slices.Delete(w.sessions, 0, 1)
+	if old, goes := w.sessions.Add(made); goes {
+		return made, old.Close()
 	}
-	w.sessions = append(w.sessions, made)
 	return made, nil
 }
