@@ -133,3 +133,27 @@ func TestReturnedRowsAreThoseOfTheLastRun(t *testing.T) {
 		require.EqualValues(t, 1, seen[i].Load(), "%d", i)
 	}
 }
+
+// Rows that were made for a table as it was go into the one that it has become, if they may.
+func TestInsertsFollowTheirTable(t *testing.T) {
+	t.Parallel()
+	e := open(t)
+	a, b := session(t, e), session(t, e)
+	exec(t, a, "CREATE TABLE t (a int)")
+	race := func(insert, change string) error {
+		b.BeginImplicit()
+		st, err := b.PrepareIn(t.Context(), insert, "")
+		require.NoError(t, err)
+		defer st.Close()
+		rows, err := st.Execute(t.Context(), nil)
+		require.NoError(t, err)
+		rows.Close()
+		exec(t, a, change)
+		return b.EndImplicit(t.Context(), false)
+	}
+	require.NoError(t, race("INSERT INTO t VALUES (1), (2)", "ALTER TABLE t ADD CHECK (a > 0)"))
+	require.Equal(t, "23514", state(t, race("INSERT INTO t VALUES (1)", "CREATE OR REPLACE TABLE t (a int CHECK (a > 1))")))
+	require.NoError(t, race("INSERT INTO t (a) VALUES (2)", "CREATE OR REPLACE TABLE t (b int DEFAULT 7, a text)"))
+	require.Equal(t, []string{"7|2"}, rows(t, a, "SELECT b, a FROM t"))
+	require.Equal(t, "42P01", state(t, race("INSERT INTO t (a) VALUES ('y')", "DROP TABLE t")))
+}

@@ -31,10 +31,10 @@ func (st *Statement) prepareRewrite(ctx context.Context, r rewrite.Rewrite) erro
 		return st.preparePrivate(ctx, &statement.Private{Verb: "update"})
 	}
 	if err != nil {
-		return st.pointAt(err, r.Name.Name)
+		return st.parsed.PointAt(err, r.Name.Name)
 	}
 	if err := s.rowwiseChange(ctx, v, st.parsed.Head, version); err != nil {
-		return st.pointAt(err, r.Name.Name)
+		return st.parsed.PointAt(err, r.Name.Name)
 	}
 	if list := rewrite.ReturningOf(st.parsed.Head); list != nil {
 		if err := st.describeReturning(ctx, list, version, v); err != nil {
@@ -43,7 +43,7 @@ func (st *Statement) prepareRewrite(ctx context.Context, r rewrite.Rewrite) erro
 	}
 	plan, err := s.planNumbered(ctx, v, version, r.Query, r)
 	if err != nil {
-		return st.pointAt(err, r.Name.Name)
+		return st.parsed.PointAt(err, r.Name.Name)
 	}
 	st.params = plan.Params
 	plan.close()
@@ -167,7 +167,7 @@ func (st *Statement) rename(ctx context.Context, head *statement.Rename) (*Rows,
 			return nil
 		}
 		if err != nil {
-			return st.pointAt(err, head.Name.Name)
+			return st.parsed.PointAt(err, head.Name.Name)
 		}
 		from := version.Table().Name
 		to := catalog.TableName{Schema: from.Schema, Name: head.To}

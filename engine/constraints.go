@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -48,7 +49,7 @@ func (st *Statement) addConstraint(ctx context.Context, head *statement.AddConst
 			return sqlerror.New("0A000", "constraints of a temporary table cannot be added").WithHint("Write them into its CREATE TEMP TABLE.")
 		}
 		if err != nil {
-			return st.pointAt(err, head.Name.Name)
+			return st.parsed.PointAt(err, head.Name.Name)
 		}
 		table := version.Table()
 		schema, err := s.definitions(v).Constrained(table.Name, table.Columns, head.Constraints)
@@ -127,7 +128,7 @@ func (s *Session) asked(ctx context.Context, v *snapshot.View, text string, args
 			return nil, dialect.WithoutPosition(err)
 		}
 		for i := range int(batch.NumRows()) {
-			values = append(values, batch.Column(0).ValueStr(i))
+			values = append(values, strings.Clone(batch.Column(0).ValueStr(i))) // it lies in the batch
 		}
 		batch.Release()
 	}
@@ -144,7 +145,7 @@ func (st *Statement) dropConstraint(ctx context.Context, head *statement.DropCon
 			return nil
 		}
 		if err != nil {
-			return st.pointAt(err, head.Name.Name)
+			return st.parsed.PointAt(err, head.Name.Name)
 		}
 		table := version.Table()
 		list, err := constraint.Of(table.Columns)

@@ -52,7 +52,7 @@ func (st *Statement) prepareCopyTo(ctx context.Context, head *statement.Copy) er
 	defer v.Release()
 	plan, err := s.planQuery(ctx, st.source(text), v)
 	if err != nil {
-		return st.pointAt(cast.Verbatim(text).Relocate(err, st.parsed.Text), head.Name.Name)
+		return st.parsed.PointAt(cast.Verbatim(text).Relocate(err, st.parsed.Text), head.Name.Name)
 	}
 	if head.Client {
 		st.setPlan(plan)
@@ -137,10 +137,10 @@ func (st *Statement) prepareCopyFrom(ctx context.Context, head *statement.Copy) 
 		return sqlerror.New("0A000", "COPY FROM into a temporary table is not supported").WithHint("INSERT INTO t SELECT … works.")
 	}
 	if err != nil {
-		return st.pointAt(err, head.Name.Name)
+		return st.parsed.PointAt(err, head.Name.Name)
 	}
 	if _, err := files.Columns(version.Table().Columns, head.Columns); err != nil {
-		return st.pointAt(err, head.Name.Name)
+		return st.parsed.PointAt(err, head.Name.Name)
 	}
 	if head.Client {
 		st.run = func(context.Context, []any) (*Rows, error) {

@@ -318,7 +318,7 @@ func (st *Statement) truncate(ctx context.Context, head *statement.Truncate) (*R
 		for _, n := range head.Names {
 			version, err := v.Target(n)
 			if err != nil {
-				return st.pointAt(err, n.Name)
+				return st.parsed.PointAt(err, n.Name)
 			}
 			if err := tx.Truncate(version.Table().Name); err != nil {
 				return err

@@ -33,7 +33,7 @@ func (st *Statement) drop(ctx context.Context, head *statement.Drop) (*Rows, err
 				continue
 			}
 			if err != nil {
-				return st.pointAt(err, n.Name)
+				return st.parsed.PointAt(err, n.Name)
 			}
 			d.Add(o, nil)
 		}

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -42,7 +41,7 @@ func (st *Statement) prepareInsert(ctx context.Context, head *statement.Insert) 
 		return st.preparePrivate(ctx, &statement.Private{Verb: "insert"})
 	}
 	if err != nil {
-		return st.pointAt(err, head.Name.Name)
+		return st.parsed.PointAt(err, head.Name.Name)
 	}
 	src, err := st.planInsert(ctx, head, version, v)
 	if err != nil {
@@ -63,7 +62,9 @@ type insertion struct {
 // planInsert plans the query of an INSERT, and what it returns, for the columns that the table has.
 func (st *Statement) planInsert(ctx context.Context, head *statement.Insert, version *catalog.TableVersion,
 	v *snapshot.View) (cast.Source, error) {
-	src, err := st.insertSource(ctx, head, version.Table().Columns, v)
+	src, err := cast.Insert(head, version.Table().Columns, func(query string) ([]string, error) {
+		return st.givenColumns(ctx, query, v)
+	})
 	if err != nil {
 		return cast.Source{}, err
 	}
@@ -103,37 +104,6 @@ func (st *Statement) planSource(ctx context.Context, text string, v *snapshot.Vi
 	return q, err
 }
 
-// insertSource finds out what the query gives and wraps it.
-func (st *Statement) insertSource(ctx context.Context, head *statement.Insert, schema *arrow.Schema, v *snapshot.View) (cast.Source, error) {
-	if head.Query == "" { // DEFAULT VALUES
-		return cast.Query("SELECT 1 AS csm_one", schema, []string{""})
-	}
-	if !head.ByName {
-		if src, is, err := cast.Values(head, schema); is {
-			return src, err
-		}
-	}
-	rows, shown := dialect.ReadRows(dialect.TreeOf(head.Query))
-	given := make([]string, rows.Width)
-	if !shown || head.ByName {
-		var err error
-		if given, err = st.givenColumns(ctx, head.Query, v); err != nil {
-			return cast.Source{}, err
-		}
-	}
-	columns, err := cast.InsertColumns(head, schema, given)
-	if err != nil {
-		return cast.Source{}, err
-	}
-	query, moved, err := cast.TypedRows(head, schema, columns, rows)
-	if err != nil {
-		return cast.Source{}, err
-	}
-	src, err := cast.Query(query, schema, columns)
-	src.Inner, src.Edits = head.Query, moved
-	return src, err
-}
-
 // givenColumns plans a query to see what it returns.
 func (st *Statement) givenColumns(ctx context.Context, query string, v *snapshot.View) ([]string, error) {
 	plan, err := st.session.planQuery(ctx, dialect.SourceOf(query), v)
@@ -146,20 +116,6 @@ func (st *Statement) givenColumns(ctx context.Context, query string, v *snapshot
 		names[i] = f.Name
 	}
 	return names, nil
-}
-
-// pointAt gives an error the position where name stands in the statement.
-func (st *Statement) pointAt(err error, name string) error {
-	e, ok := err.(*Error)
-	if !ok || e.At != 0 {
-		return err
-	}
-	if i := strings.Index(strings.ToLower(st.parsed.Text), strings.ToLower(name)); i >= 0 {
-		moved := *e
-		moved.At = len([]rune(st.parsed.Text[:i])) + 1
-		return &moved
-	}
-	return err
 }
 
 func (st *Statement) insert(ctx context.Context, head *statement.Insert, planned *insertion, args []any) (*Rows, error) {

@@ -101,8 +101,8 @@ func TestKeysBetweenTransactions(t *testing.T) {
 		exec(t, a, "COMMIT")
 		require.Equal(t, "23505 Key (a)=(200) already exists.", keyRefused(t, b, "COMMIT"))
 
-		exec(t, a, "BEGIN; INSERT INTO t VALUES (300, 1)")
-		exec(t, b, "BEGIN; INSERT INTO t VALUES (301, 2)")
+		exec(t, a, "BEGIN; INSERT INTO t VALUES (300, 1); UPDATE t SET b = -1 WHERE a = 5")
+		exec(t, b, "BEGIN; INSERT INTO t VALUES (301, 2); UPDATE t SET b = -2 WHERE a = 6")
 		exec(t, a, "COMMIT")
 		exec(t, b, "COMMIT")
 		counted := rows(t, a, "SELECT count(*), count(DISTINCT a), count(*) FILTER (a >= 200) FROM t")

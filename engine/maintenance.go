@@ -35,7 +35,7 @@ func (st *Statement) doNothing(ctx context.Context, head *statement.NoOp) (*Rows
 		}
 		version, err := v.Target(table.Name)
 		if err != nil && err != snapshot.ErrTemporary {
-			return nil, st.pointAt(err, table.Name.Name)
+			return nil, st.parsed.PointAt(err, table.Name.Name)
 		}
 		if err := maintain(s, version, table, head); err != nil {
 			return nil, err

@@ -7,7 +7,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
-	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/relation"
 	"github.com/csmsql/csmsql/engine/retained"
@@ -16,8 +15,6 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
-	"github.com/csmsql/csmsql/sql/sqlerror"
-	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // RETURNING asks for something of each row that a statement wrote or removed.
@@ -32,34 +29,10 @@ import (
 
 // describeReturning plans the list over no rows, to see what is wrong with it and what it gives.
 func (st *Statement) describeReturning(ctx context.Context, r *rewrite.Returning, version *catalog.TableVersion, v *snapshot.View) error {
-	columns := version.Table().Columns
-	parameter := false
-	dialect.ReplaceTokens(r.List, func(token string, _ int) (string, bool) {
-		parameter = parameter || dialect.IsParameter(token)
-		return "", false
-	})
-	if parameter {
-		return sqlerror.New("0A000", "parameters in RETURNING are not supported").WithHint("Return the columns and compute with them afterwards.")
-	}
-	nulls := make([]string, columns.NumFields())
-	for i, f := range columns.Fields() {
-		name, err := columntype.SQL(f)
-		if err != nil {
-			return err
-		}
-		nulls[i] = "CAST(NULL AS " + name + ") AS " + duckdb.QuoteIdentifier(f.Name)
-	}
-	if !r.Aliased {
-		r.Written, r.Edits = rewrite.WithoutSchema(version.Table().Name, r.List)
-	}
-	items, err := statement.ListItems(r.List)
+	from, items, err := r.Read(version.Table())
 	if err != nil {
 		return r.Place(err, st.parsed.Text)
 	}
-	for i := range items {
-		items[i], _ = rewrite.WithoutSchema(version.Table().Name, items[i])
-	}
-	from := "SELECT " + strings.Join(nulls, ", ")
 	rows := "(" + from + ") AS " + duckdb.QuoteIdentifier(r.Alias)
 	returned := rewrite.Condition{From: rows, Place: "RETURNING", Expressions: items}
 	if err := st.session.rowwise(ctx, v, returned); err != nil {

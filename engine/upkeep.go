@@ -127,7 +127,7 @@ func (st *Statement) alterOnline(ctx context.Context, what string, table stateme
 		return done("ALTER TABLE", 0), nil
 	}
 	if err != nil {
-		return nil, st.pointAt(err, table.Name)
+		return nil, st.parsed.PointAt(err, table.Name)
 	}
 	if err := alter(name); err != nil {
 		return nil, member.ExplainFull(err)

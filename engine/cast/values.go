@@ -258,3 +258,35 @@ func TypedRows(head *statement.Insert, schema *arrow.Schema, columns []string,
 	})
 	return query, moved, failed
 }
+
+// Insert is what an INSERT stores, as a query that gives the table's columns; given asks what the columns of its own
+// query are called.
+func Insert(head *statement.Insert, schema *arrow.Schema, given func(query string) ([]string, error)) (Source, error) {
+	if head.Query == "" { // DEFAULT VALUES
+		return Query("SELECT 1 AS csm_one", schema, []string{""})
+	}
+	if !head.ByName {
+		if src, is, err := Values(head, schema); is {
+			return src, err
+		}
+	}
+	rows, shown := dialect.ReadRows(dialect.TreeOf(head.Query))
+	names := make([]string, rows.Width)
+	if !shown || head.ByName {
+		var err error
+		if names, err = given(head.Query); err != nil {
+			return Source{}, err
+		}
+	}
+	columns, err := InsertColumns(head, schema, names)
+	if err != nil {
+		return Source{}, err
+	}
+	query, moved, err := TypedRows(head, schema, columns, rows)
+	if err != nil {
+		return Source{}, err
+	}
+	src, err := Query(query, schema, columns)
+	src.Inner, src.Edits = head.Query, moved
+	return src, err
+}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -40,6 +42,37 @@ func ReturningOf(head any) *Returning {
 		r.Alias = name.Name
 	}
 	return r
+}
+
+// Read reads the list for a table: the expressions in it, and a query of one row of the table's columns, all NULL.
+func (r *Returning) Read(table catalog.Table) (from string, items []string, err error) {
+	parameter := false
+	dialect.ReplaceTokens(r.List, func(token string, _ int) (string, bool) {
+		parameter = parameter || dialect.IsParameter(token)
+		return "", false
+	})
+	if parameter {
+		return "", nil, sqlerror.New("0A000", "parameters in RETURNING are not supported").
+			WithHint("Return the columns and compute with them afterwards.")
+	}
+	nulls := make([]string, table.Columns.NumFields())
+	for i, f := range table.Columns.Fields() {
+		name, err := columntype.SQL(f)
+		if err != nil {
+			return "", nil, err
+		}
+		nulls[i] = "CAST(NULL AS " + name + ") AS " + duckdb.QuoteIdentifier(f.Name)
+	}
+	if !r.Aliased {
+		r.Written, r.Edits = WithoutSchema(table.Name, r.List)
+	}
+	if items, err = statement.ListItems(r.List); err != nil {
+		return "", nil, err
+	}
+	for i := range items {
+		items[i], _ = WithoutSchema(table.Name, items[i])
+	}
+	return "SELECT " + strings.Join(nulls, ", "), items, nil
 }
 
 // Query asks for the list of rows.

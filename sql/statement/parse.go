@@ -4,6 +4,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
@@ -130,6 +131,27 @@ func (s *Statement) blame(err error, verb string) error {
 func (s *Statement) PreferSyntax(err error) error {
 	if e, ok := err.(*sqlerror.Error); ok && e.State == "42601" && s.Syntax != nil {
 		return s.Syntax
+	}
+	return err
+}
+
+// PointAt gives an error the position of the first such name in the text, with what qualifies it, unless it has one.
+func (s *Statement) PointAt(err error, name string) error {
+	e, ok := err.(*sqlerror.Error)
+	if !ok || e.At != 0 {
+		return err
+	}
+	start, dotted := 0, false
+	for t := range s.Read().Tokens() {
+		if !dotted && !t.Is(".") {
+			start = t.Start
+		}
+		if word, is := t.Name(); is && t.Kind != lex.String && lex.Same(word, name) {
+			moved := *e
+			moved.At = utf8.RuneCountInString(s.Text[:start]) + 1
+			return &moved
+		}
+		dotted = t.Is(".")
 	}
 	return err
 }
