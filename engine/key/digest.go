@@ -73,6 +73,9 @@ func (d *digester) text(row int) string {
 }
 
 func writerOf(a arrow.Array) (valueWriter, error) {
+	if i := integersOf(a); i != nil {
+		return i.write, nil
+	}
 	switch a := a.(type) {
 	case *array.Boolean:
 		return func(to []byte, row int) []byte {
@@ -81,30 +84,6 @@ func writerOf(a arrow.Array) (valueWriter, error) {
 			}
 			return append(to, 0)
 		}, nil
-	case *array.Int8:
-		return integers(a.Int8Values()), nil
-	case *array.Int16:
-		return integers(a.Int16Values()), nil
-	case *array.Int32:
-		return integers(a.Int32Values()), nil
-	case *array.Int64:
-		return integers(a.Int64Values()), nil
-	case *array.Uint8:
-		return integers(a.Uint8Values()), nil
-	case *array.Uint16:
-		return integers(a.Uint16Values()), nil
-	case *array.Uint32:
-		return integers(a.Uint32Values()), nil
-	case *array.Uint64:
-		return integers(a.Uint64Values()), nil
-	case *array.Date32:
-		return integers(a.Date32Values()), nil
-	case *array.Time32:
-		return integers(a.Time32Values()), nil
-	case *array.Time64:
-		return integers(a.Time64Values()), nil
-	case *array.Timestamp:
-		return integers(a.TimestampValues()), nil
 	case *array.Float32:
 		return func(to []byte, row int) []byte { return float(to, float64(a.Value(row))) }, nil
 	case *array.Float64:
@@ -137,12 +116,6 @@ func writerOf(a arrow.Array) (valueWriter, error) {
 		return func(to []byte, row int) []byte { return word(to, a.GetValueIndex(row)) }, nil
 	}
 	return nil, sqlerror.New("0A000", "keys of type %s are not supported", a.DataType())
-}
-
-func integers[T interface {
-	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64
-}](values []T) valueWriter {
-	return func(to []byte, row int) []byte { return binary.LittleEndian.AppendUint64(to, uint64(values[row])) }
 }
 
 // float has one zero and one NaN, as SQL compares them.

@@ -5,8 +5,8 @@
 //	ADD CONSTRAINT ─► Keeper.Whole: all rows against each other
 //
 // There is no index yet: a chunk whose bounds exclude all of the new rows' keys is skipped by its statistics, the key
-// columns of the others are read in place. So a key that grows with time costs next to nothing, and one that is random
-// costs reading its column.
+// columns of the others are read in place, where a prefilter leaves most integers out. So a key that grows with time
+// costs next to nothing, and one that is random costs reading its column.
 //
 // # Words
 //

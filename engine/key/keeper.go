@@ -143,6 +143,7 @@ type search struct {
 	whole         bool
 
 	seen         map[digest]struct{}
+	filter       *prefilter // of the pass' rows; nil: all rows are looked at
 	passes, pass uint64
 }
 
@@ -160,6 +161,9 @@ func (s *search) run(ctx context.Context) error {
 	s.passes = uint64((rows + most - 1) / most)
 	for s.pass = 0; s.pass < s.passes; s.pass++ {
 		s.seen = make(map[digest]struct{}, min(rows, most))
+		if s.filter = nil; !s.key.NullsNotDistinct && len(near) > 0 {
+			s.filter = newPrefilter(min(rows, most))
+		}
 		for _, p := range s.fresh {
 			if err := s.rows(ctx, p, s.add); err != nil {
 				return err
@@ -174,21 +178,9 @@ func (s *search) run(ctx context.Context) error {
 	return nil
 }
 
-// add puts a digest in, and tells whether it was not there.
-func (s *search) add(d digest) bool {
-	before := len(s.seen)
-	s.seen[d] = struct{}{}
-	return len(s.seen) > before
-}
-
-// look tells whether a digest is not there.
-func (s *search) look(d digest) bool {
-	_, there := s.seen[d]
-	return !there
-}
-
 // rows has the keys of the pass be looked at of the rows of a chunk that live; one that is refused is a duplicate.
-func (s *search) rows(ctx context.Context, p catalog.Position, take func(digest) bool) (err error) {
+func (s *search) rows(ctx context.Context, p catalog.Position,
+	batch func(arrow.RecordBatch, *positions.Set) (*digester, int, error)) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -197,11 +189,11 @@ func (s *search) rows(ctx context.Context, p catalog.Position, take func(digest)
 		return err
 	}
 	table := s.version.Table().Name
-	batch, err := s.keeper.Reader.Read(ctx, s.by, table.String(), p.Index, p.Chunk, s.key.columns)
+	columns, err := s.keeper.Reader.Read(ctx, s.by, table.String(), p.Index, p.Chunk, s.key.columns)
 	if err != nil {
 		return err
 	}
-	defer batch.Release()
+	defer columns.Release()
 	defer func() { // a lender may have begun anew: then anything may be there, and Go's look at the bounds is what finds it
 		if r := recover(); r != nil {
 			cause := fmt.Errorf("%w: a key: %v", descriptor.ErrData, r)
@@ -209,7 +201,7 @@ func (s *search) rows(ctx context.Context, p catalog.Position, take func(digest)
 			err = &reader.DamagedError{Table: table.String(), Chunk: p.Index, Node: node, Cause: cause}
 		}
 	}()
-	duplicate, at, err := s.batch(batch, dead, take)
+	duplicate, at, err := batch(columns, dead)
 	if err != nil || duplicate == nil {
 		return err
 	}
@@ -220,17 +212,53 @@ func (s *search) rows(ctx context.Context, p catalog.Position, take func(digest)
 	return s.key.duplicate(table, values, s.whole)
 }
 
-// batch looks at the rows of a batch that live, and gives the first duplicate; nil: there is none.
-func (s *search) batch(batch arrow.RecordBatch, dead *positions.Set, take func(digest) bool) (*digester, int, error) {
+// add puts the digests of the rows of a batch that live in, and gives the first that was there; nil: there is none.
+func (s *search) add(batch arrow.RecordBatch, dead *positions.Set) (*digester, int, error) {
 	d, err := newDigester(batch.Columns(), s.key.NullsNotDistinct)
 	if err != nil {
 		return nil, 0, err
+	}
+	first := integersOf(batch.Column(0))
+	if first == nil {
+		s.filter = nil
 	}
 	for row := range int(batch.NumRows()) {
 		if dead.Has(int64(row)) {
 			continue
 		}
-		if sum, ok := d.of(row); ok && sum[0]%s.passes == s.pass && !take(sum) {
+		sum, ok := d.of(row)
+		if !ok || sum[0]%s.passes != s.pass {
+			continue
+		}
+		before := len(s.seen)
+		if s.seen[sum] = struct{}{}; len(s.seen) == before {
+			return d, row, nil
+		}
+		if s.filter != nil {
+			first.add(s.filter, row)
+		}
+	}
+	return nil, 0, nil
+}
+
+// look gives the first of the rows of a batch that live whose digest is in; nil: there is none.
+func (s *search) look(batch arrow.RecordBatch, dead *positions.Set) (*digester, int, error) {
+	d, err := newDigester(batch.Columns(), s.key.NullsNotDistinct)
+	if err != nil {
+		return nil, 0, err
+	}
+	first := integersOf(batch.Column(0))
+	for row, rows := 0, int(batch.NumRows()); row < rows; row++ {
+		if s.filter != nil && first != nil {
+			if row = first.next(s.filter, row); row == rows {
+				break
+			}
+		}
+		if dead.Has(int64(row)) {
+			continue
+		}
+		sum, ok := d.of(row)
+		if _, in := s.seen[sum]; ok && in {
 			return d, row, nil
 		}
 	}
