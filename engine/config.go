@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
@@ -33,6 +34,9 @@ type Config struct {
 	// RegionBytes is the hard cap of the lent region; 0: half of what RegionDirectory and the machine's memory allow. An existing
 	// region keeps its cap, unless this one is higher.
 	RegionBytes int64
+	// Quotas bound how many bytes of the region tables hold, by schema and name. What a table holds counts under the name
+	// that it had when it was written. A statement that needs more fails (53200); less than there is takes nothing away.
+	Quotas map[catalog.TableName]int64
 	// HugePages asks the kernel for huge pages.
 	HugePages bool
 	// MemoryBytes is what queries may have outside of the region. DuckDB counts up to 7/8 of it and spills beyond; what it does not count
@@ -161,7 +165,7 @@ var ErrClusterAway = member.ErrClusterAway
 func (e *Engine) memberConfig() member.Config {
 	c := &e.config
 	return member.Config{
-		Directory: c.Directory, Node: c.Node, Fabric: c.Fabric, RegionDirectory: c.RegionDirectory, RegionBytes: c.RegionBytes, HugePages: c.HugePages,
+		Directory: c.Directory, Node: c.Node, Fabric: c.Fabric, RegionDirectory: c.RegionDirectory, RegionBytes: c.RegionBytes, HugePages: c.HugePages, Quotas: c.Quotas,
 		Verify: c.Verify, LeaseTTL: c.LeaseTTL, Cluster: c.Cluster, Log: c.Log, Fault: c.Fault, Closed: lifetime.Closed, Explain: func(err *DamagedError) reader.Loss { return e.upkeep.ExplainLoss(err) },
 		Agree: e.keys.Commit, Intercept: c.spoil.lines, SkipChecksums: c.spoil.credulous, Clock: c.spoil.clock,
 	}

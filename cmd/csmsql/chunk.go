@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/cmd/csmsql/internal/node"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -35,7 +36,7 @@ Chunks are numbered from 0; SELECT * FROM csm.chunks lists them.`,
 			}
 			defer client.Close() // only calls that have ended
 			number, _ := strconv.Atoi(args[1])
-			d, deleted, err := describe(ctx, client, namedTable(args[0]), number)
+			d, deleted, err := describe(ctx, client, node.TableNamed(args[0]), number)
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/cmd/csmsql/internal/node"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/progress"
 	"github.com/csmsql/csmsql/internal/bytesize"
 )
@@ -100,7 +101,7 @@ func loadRequest(args []string, format string, create, add, replace bool) (noder
 	default:
 		return request, fmt.Errorf("--format %s: the formats are parquet, csv, arrow and json", format)
 	}
-	request.Table = namedTable(args[0])
+	request.Table = node.TableNamed(args[0])
 	for _, file := range args[1:] {
 		path, err := filepath.Abs(file)
 		if err != nil {
@@ -136,14 +137,6 @@ func nothingLoaded(err error) error {
 		return err
 	}
 	return fmt.Errorf("nothing was loaded: %w", err)
-}
-
-// namedTable reads what tableName writes.
-func namedTable(text string) catalog.TableName {
-	if schema, name, qualified := strings.Cut(text, "."); qualified {
-		return catalog.TableName{Schema: schema, Name: name}
-	}
-	return catalog.TableName{Name: text}
 }
 
 // tableName is how the user named it.

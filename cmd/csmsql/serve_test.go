@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
@@ -256,6 +257,22 @@ func TestServeRegionTooLarge(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(region, "*.region"))
 	require.NoError(t, err)
 	require.Empty(t, files)
+}
+
+// TestServeQuota: a table has so much of the region as it may have, and the error says how it gets more.
+func TestServeQuota(t *testing.T) {
+	c := startNode(t, "--quota", "few=1MiB", "--quota", "other.few=8KiB").connect(t)
+	_, err := c.Exec(deadline(t), "CREATE TABLE few AS SELECT hash(i) AS a FROM range(100000) r(i)")
+	require.NoError(t, err)
+	_, err = c.Exec(deadline(t), "INSERT INTO few FROM few")
+	var e *pgconn.PgError
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, "53200", e.Code)
+	require.Contains(t, e.Message, `"public.few": quota`)
+	require.Contains(t, e.Hint, "--quota")
+	_, err = c.Exec(deadline(t), "CREATE SCHEMA other; CREATE TABLE other.few AS FROM few")
+	require.ErrorAs(t, err, &e)
+	require.Contains(t, e.Message, `"other.few": quota`)
 }
 
 // TestServePermissions (R1): the sockets are their owner's alone.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/cmd/csmsql/internal/node"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/progress"
 	"github.com/csmsql/csmsql/internal/bytesize"
 )
@@ -38,7 +39,7 @@ The exit code is 1 if anything is damaged.`,
 			defer client.Close() // only calls that have ended
 			var request noderpc.VerifyRequest
 			for _, name := range args {
-				request.Tables = append(request.Tables, namedTable(name))
+				request.Tables = append(request.Tables, node.TableNamed(name))
 			}
 			display := progress.New(c.ErrOrStderr())
 			start := time.Now()

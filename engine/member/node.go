@@ -77,6 +77,7 @@ type Config struct {
 	RegionDirectory string               // empty: Directory
 	RegionBytes     int64
 	HugePages       bool
+	Quotas          map[catalog.TableName]int64 // bytes of the region, see memregion.Allocator.SetQuota
 	Verify          reader.Verification
 	LeaseTTL        time.Duration
 	Cluster         *Cluster // nil: the node is alone
@@ -301,7 +302,13 @@ func placements(regions []catalog.RegionRecord) (taken []memregion.Placement) {
 }
 
 func (n *Node) lendOptions() memregion.LendOptions {
-	return memregion.LendOptions{HugePages: n.config.HugePages, Origin: n.origin(), Domain: n.Fabric.Domain}
+	quotas := map[string]int64{} // extents of a table's chunks are owned by its name
+	for table, bytes := range n.config.Quotas {
+		quotas[table.String()] = bytes
+	}
+	return memregion.LendOptions{
+		HugePages: n.config.HugePages, Quotas: quotas, Origin: n.origin(), Domain: n.Fabric.Domain,
+	}
 }
 
 // newRegion records a region and lends it; in this order, so that a crash between leaves a record without a file

@@ -13,9 +13,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/place"
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
@@ -34,6 +36,7 @@ type Options struct {
 	Fabric          string // as memregion.ParseFabric reads it
 	RegionDirectory string
 	RegionBytes     int64
+	Quotas          []string // TABLE=SIZE each
 	MemoryBytes     int64
 	Threads         int
 	Workers         int // processes that run queries in the node's place
@@ -101,6 +104,9 @@ func (o Options) complete() (Options, error) {
 	if o.RegionBytes > 0 && o.RegionBytes < leastBytes {
 		return o, fmt.Errorf("--region %s: a region has at least %s", bytesize.Size(o.RegionBytes), bytesize.Size(leastBytes))
 	}
+	if _, err := o.quotas(); err != nil {
+		return o, err
+	}
 	if o.MemoryBytes > 0 && o.MemoryBytes < leastBytes {
 		return o, fmt.Errorf("--memory %s: queries have at least %s", bytesize.Size(o.MemoryBytes), bytesize.Size(leastBytes))
 	}
@@ -151,10 +157,39 @@ func directory(flag, path string) (string, error) {
 	return absolute, nil
 }
 
+// TableNamed is the table that a command is given, as it is called and not as SQL would write it: schema.table, or table
+// alone, whose schema is empty.
+func TableNamed(text string) catalog.TableName {
+	if schema, name, qualified := strings.Cut(text, "."); qualified {
+		return catalog.TableName{Schema: schema, Name: name}
+	}
+	return catalog.TableName{Name: text}
+}
+
+// quotas are how many bytes of the region tables may hold.
+func (o Options) quotas() (map[catalog.TableName]int64, error) {
+	quotas := map[catalog.TableName]int64{}
+	for _, text := range o.Quotas {
+		table, limit, _ := strings.Cut(text, "=")
+		name := TableNamed(table)
+		name.Schema = cmp.Or(name.Schema, duckdb.SchemaName)
+		var size bytesize.Size
+		if err := size.Set(limit); err != nil || size <= 0 || name.Name == "" {
+			return nil, fmt.Errorf("--quota %s: say which table may hold how much of the region, as in --quota sales=4GiB", text)
+		}
+		if _, twice := quotas[name]; twice {
+			return nil, fmt.Errorf("--quota %s: table %v has a quota already", text, name)
+		}
+		quotas[name] = int64(size)
+	}
+	return quotas, nil
+}
+
 func (o Options) engine() engine.Config {
+	quotas, _ := o.quotas() // complete has looked
 	return engine.Config{
 		Directory: o.Data, Node: o.Node, Fabric: memregion.FabricKind(o.Fabric), RegionDirectory: o.RegionDirectory,
-		RegionBytes: o.RegionBytes, MemoryBytes: o.MemoryBytes, Threads: o.Threads,
+		RegionBytes: o.RegionBytes, Quotas: quotas, MemoryBytes: o.MemoryBytes, Threads: o.Threads,
 		Workers: engine.Workers{Count: o.Workers, Command: []string{"/proc/self/exe", "worker"}, Socket: filepath.Join(o.Data, place.SocketName)},
 		Files:   engine.FileAccess{Directories: o.Files}, Verify: engine.Verification(o.Verify), VerifyAtStart: o.VerifyAtStart, Dialect: o.Dialect,
 		Prefault: o.Prefault, Progress: o.Progress, Heap: o.Heap, Sessions: o.Sessions, Log: o.Log, Fault: o.Fault,
