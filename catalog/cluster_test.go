@@ -134,7 +134,7 @@ func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
 	}
 	err = tx.Commit(ctx)
 	n.published = nil
-	conflicts := overtaken && (drop || !exists || folds && n.rack.folded)
+	conflicts := overtaken && (!exists || drop && !n.rack.folded || folds && n.rack.folded)
 	n.handle.doubt.Store(nil) // from here on the store answers
 	done := false
 	switch {

@@ -83,10 +83,10 @@ func (w *commit) add(ctx context.Context, r *request) error {
 		w.next.tables[name] = tableEntry{version: v}
 		w.changed[name] = true
 	}
-	if err := w.redefine(t, rows); err != nil {
+	if err := w.redefine(ctx, t, rows); err != nil {
 		return err
 	}
-	r.keep(rows, w.group.published)
+	r.keep(w.next, w.group.published)
 	for id := range r.held {
 		w.publish[id] = true
 	}
@@ -98,10 +98,13 @@ func (w *commit) add(ctx context.Context, r *request) error {
 func (w *commit) changedRows(ctx context.Context, t *Transaction, name TableName) (*TableVersion, error) {
 	before, existed := t.base.tables[name]
 	after, exists := t.own.tables[name]
-	same := w.current.tables[name] == before && w.current.views[name] == t.base.views[name]
-	if existed {
+	same := w.current.views[name] == t.base.views[name] && w.sameRows(t, name)
+	for _, v := range []*TableVersion{before.version, w.current.tables[name].version} {
 		// Its pages may die by this; what is in them must be known by then.
-		if err := w.catalog.loadExtents(ctx, before.version); err != nil {
+		if v == nil {
+			continue
+		}
+		if err := w.catalog.loadExtents(ctx, v); err != nil {
 			return nil, err
 		}
 	}
@@ -115,17 +118,20 @@ func (w *commit) changedRows(ctx context.Context, t *Transaction, name TableName
 	if !ok {
 		return nil, conflict("relation", name.String())
 	}
-	if err := w.catalog.loadExtents(ctx, w.current.tables[name].version); err != nil {
-		return nil, err
-	}
 	v, err := after.version.Rebase(ctx, before.version, now.version)
-	if errors.Is(err, hugetable.ErrDiverged) {
-		err = fmt.Errorf("%w: %w", ErrConflict, err)
-	}
-	if agree := w.catalog.options.Agree; err == nil && agree != nil && now.version != before.version {
+	agree := w.catalog.options.Agree
+	if err == nil && agree != nil && now.version != before.version && !after.version.Folds() {
 		err = agree(ctx, before.version, after.version, v)
 	}
-	return v, err
+	return v, diverged(err)
+}
+
+// sameRows tells whether a name means the table that it meant in the transaction's snapshot, with the same rows: chunks
+// may have moved, or been folded.
+func (w *commit) sameRows(t *Transaction, name TableName) bool {
+	before, had := t.base.tables[name]
+	now, has := w.current.tables[name]
+	return had == has && (!had || now.version.SameRows(before.version))
 }
 
 // seal writes a table's next version.
@@ -153,13 +159,13 @@ func (w *commit) seal(ctx context.Context, name TableName) error {
 }
 
 // redefine prepares what a transaction does beside changing the rows of tables.
-func (w *commit) redefine(t *Transaction, rows map[TableName]*TableVersion) error {
+func (w *commit) redefine(ctx context.Context, t *Transaction, rows map[TableName]*TableVersion) error {
 	if err := w.schemas(t); err != nil {
 		return err
 	}
 	for name := range t.relation {
 		if rows[name] == nil {
-			if err := w.relation(t, name); err != nil {
+			if err := w.relation(ctx, t, name); err != nil {
 				return err
 			}
 		}
@@ -237,15 +243,18 @@ func (w *commit) schemas(t *Transaction) error {
 }
 
 // relation is a name that means another table or view than before, or one and not the other.
-func (w *commit) relation(t *Transaction, name TableName) error {
-	table, isTable := t.base.tables[name]
+func (w *commit) relation(ctx context.Context, t *Transaction, name TableName) error {
+	_, isTable := t.base.tables[name]
+	table := w.current.tables[name] // which has the rows that it had, or this is a conflict
 	view, isView := t.base.views[name]
 	delete(w.next.tables, name)
 	delete(w.next.views, name)
 	switch {
 	case isTable:
-		w.compares(unchanged(tableKey(table.version.Table().ID), table.revision))
-		w.remove(tableKey(table.version.Table().ID))
+		key := tableKey(table.version.Table().ID)
+		w.compares(unchanged(key, table.revision))
+		w.rows[key] = true
+		w.remove(key)
 		w.remove(nameKey(name))
 	case isView:
 		w.compares(unchanged(viewKey(view.view.ID), view.revision))
@@ -254,7 +263,7 @@ func (w *commit) relation(t *Transaction, name TableName) error {
 	default:
 		w.compares(unchanged(nameKey(name), 0))
 	}
-	return w.newRelation(t, name, isTable || isView)
+	return w.newRelation(ctx, t, name, isTable || isView)
 }
 
 // readers sees to it that no view is made over what is gone, and nothing goes below a view that was made since
@@ -282,7 +291,7 @@ func (w *commit) readers(t *Transaction) {
 	}
 }
 
-func (w *commit) newRelation(t *Transaction, name TableName, existed bool) error {
+func (w *commit) newRelation(ctx context.Context, t *Transaction, name TableName, existed bool) error {
 	table, isTable := t.own.tables[name]
 	view, isView := t.own.views[name]
 	if (isTable || isView) && !existed && !t.schema[name.Schema] {
@@ -293,7 +302,11 @@ func (w *commit) newRelation(t *Transaction, name TableName, existed bool) error
 	}
 	switch {
 	case isTable:
-		w.next.tables[name] = tableEntry{version: table.version}
+		v, err := w.renamed(ctx, t, table.version)
+		if err != nil {
+			return err
+		}
+		w.next.tables[name] = tableEntry{version: v}
 		w.changed[name] = true
 	case isView:
 		record, err := view.view.encode()
@@ -305,6 +318,29 @@ func (w *commit) newRelation(t *Transaction, name TableName, existed bool) error
 		w.next.views[name] = viewEntry{view: view.view}
 	}
 	return nil
+}
+
+// renamed is the version that a table gets under a new name: what was done to it, done to what it is now.
+func (w *commit) renamed(ctx context.Context, t *Transaction, v *TableVersion) (*TableVersion, error) {
+	for name := range t.relation {
+		before, now := t.base.tables[name], w.current.tables[name]
+		if before.version == nil || before.version.Table().ID != v.Table().ID {
+			continue
+		}
+		if now.version == nil {
+			return nil, conflict("relation", name.String())
+		}
+		v, err := v.Rebase(ctx, before.version, now.version)
+		return v, diverged(err)
+	}
+	return v, nil
+}
+
+func diverged(err error) error {
+	if errors.Is(err, hugetable.ErrDiverged) {
+		return fmt.Errorf("%w: %w", ErrConflict, err)
+	}
+	return err
 }
 
 // forget takes out the deletions of keys that are also written: a renamed table keeps its record.

@@ -43,8 +43,8 @@ type request struct {
 }
 
 // keep gives back what was handed over and is in no version: truncated or dropped again, or the copy of a chunk that
-// was folded meanwhile. rows are the tables' versions to come. It may be called again.
-func (r *request) keep(rows map[TableName]*TableVersion, published bool) {
+// was folded meanwhile. It may be called again.
+func (r *request) keep(next *Contents, published bool) {
 	t, fresh := r.transaction, map[ExtentID]bool{}
 	for name := range t.relation {
 		e, ok := t.own.tables[name]
@@ -52,7 +52,7 @@ func (r *request) keep(rows map[TableName]*TableVersion, published bool) {
 			continue
 		}
 		ids := e.version.FreshExtents()
-		if to := rows[name]; to != nil && to != e.version && !t.byRows() {
+		if to := next.tables[name].version; to != nil && to != e.version && !t.byRows() {
 			ids = to.FreshExtents()
 		}
 		for _, id := range ids {

@@ -183,6 +183,7 @@ type twinTable struct {
 	chunks    []twinChunk
 	truncated bool      // by a transaction
 	epoch     int64     // drawn again whenever rows get other numbers
+	changed   int64     // when rows came or went last
 	folded    *twinFold // by a transaction
 }
 
@@ -234,6 +235,14 @@ func (t twinTable) leaves(own, is twinTable) bool {
 	return len(is.chunks) > 0 && len(is.rows()) == 0
 }
 
+// stored is the number of rows, deleted ones too.
+func (t twinTable) stored() (n int) {
+	for _, c := range t.chunks {
+		n += len(c.values)
+	}
+	return n
+}
+
 // like tells whether two are one table that is declared alike.
 func (t twinTable) like(other twinTable) bool {
 	return t.id == other.id && t.placement == other.placement && t.replicas == other.replicas
@@ -241,10 +250,14 @@ func (t twinTable) like(other twinTable) bool {
 
 // rebase is what was done to base to get t, done to now (H5); false if it cannot be.
 func (t twinTable) rebase(base, now twinTable) (twinTable, bool) {
-	if t.truncated || !t.like(base) || !now.like(base) {
+	switch {
+	case !now.like(base), (t.truncated || !t.like(base)) && now.changed != base.changed:
 		return t, false
+	case t.truncated:
+		return t, true
 	}
 	next := now
+	next.placement, next.replicas = t.placement, t.replicas
 	next.chunks = slices.Clone(now.chunks)
 	if f := t.folded; f != nil {
 		at := now.at(base.chunks[f.first].place)
@@ -731,13 +744,23 @@ func (w *world) commit(s *session, now *twin, clock int64) *twin {
 	conflict, merged := false, map[catalog.TableName]twinTable{}
 	for name := range s.touched {
 		base, had := s.base.tables[tableName(name)]
-		own, has := s.sees.tables[tableName(name)]
-		if have, ok := now.tables[tableName(name)]; ok && had && has && own.id == base.id && now.marks[name] != s.base.marks[name] {
-			next, together := own.rebase(base, have)
-			conflict, merged[tableName(name)] = conflict || !together, next
+		have, still := now.tables[tableName(name)]
+		if now.marks[name] == s.base.marks[name] {
 			continue
 		}
-		conflict = conflict || now.marks[name] != s.base.marks[name]
+		if !had || !still || have.id != base.id {
+			conflict = true
+			continue
+		}
+		for to, own := range s.sees.tables { // the same name for the most part
+			if own.id == base.id {
+				next, together := own.rebase(base, have)
+				conflict, merged[to] = conflict || !together, next
+			}
+		}
+		if own, has := s.sees.tables[tableName(name)]; !has || own.id != base.id { // dropped, renamed, or made anew
+			conflict = conflict || have.changed != base.changed || !have.like(base)
+		}
 	}
 	for name := range s.touched {
 		_, before := s.base.tables[tableName(name)]
@@ -769,19 +792,35 @@ func (w *world) commit(s *session, now *twin, clock int64) *twin {
 			continue
 		}
 		delete(next.tables, tableName(name))
-		if table, ok := s.sees.tables[tableName(name)]; ok {
+		if own, ok := s.sees.tables[tableName(name)]; ok {
+			table := own
 			if both, ok := merged[tableName(name)]; ok {
 				table = both
 			}
+			was, ok := s.baseOf(table.id)
+			same := slices.Equal(was.rows(), own.rows()) && was.stored() == own.stored()
+			if !ok || table.truncated || !same {
+				table.changed = clock
+			}
 			if s.base.tables[tableName(name)].leaves(s.sees.tables[tableName(name)], table) {
 				w.drawn++
-				table.chunks, table.epoch = nil, w.drawn
+				table.chunks, table.epoch, table.changed = nil, w.drawn, clock
 			}
 			table.truncated, table.folded = false, nil
 			next.tables[tableName(name)], next.marks[name] = table, clock
 		}
 	}
 	return next
+}
+
+// baseOf is a table as the session found it, whatever it was called.
+func (s *session) baseOf(id int64) (twinTable, bool) {
+	for _, t := range s.base.tables {
+		if t.id == id {
+			return t, true
+		}
+	}
+	return twinTable{}, false
 }
 
 func tableName(text string) catalog.TableName {

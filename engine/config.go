@@ -73,6 +73,8 @@ type Config struct {
 	Dialect string
 	// VerifyAtStart compares the whole region before Open returns.
 	VerifyAtStart bool
+	// NoCompaction leaves small chunks as they are, but for VACUUM.
+	NoCompaction bool
 	// Prefault makes the pages of all tables present in this process before Open or AttachWith returns, so that no query is the first to touch them.
 	Prefault bool
 	// Progress is told how far Prefault is, on the goroutine that opens; nil: nobody listens.

@@ -140,7 +140,7 @@ func (e *Engine) open(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := e.startRepair(); err != nil {
+	if err := e.startUpkeep(); err != nil {
 		return err
 	}
 	e.startWorkers()

@@ -12,7 +12,7 @@ import (
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// Statements that PostgreSQL needs and we do not: what they name must be there all the same, and what they would change must
+// Statements that PostgreSQL needs and we hardly do: what they name must be there all the same, and what they would change must
 // not be.
 
 // doNothing is VACUUM, ANALYZE, CHECKPOINT and the like.
@@ -21,7 +21,7 @@ func (st *Statement) doNothing(ctx context.Context, head *statement.NoOp) (*Rows
 	if head.Tag == "VACUUM" && s.block != nil && !s.block.implicit {
 		return nil, sqlerror.New("25001", "VACUUM cannot run inside a transaction block")
 	}
-	if len(head.Tables) == 0 && !head.Verbose {
+	if len(head.Tables) == 0 && !head.Verbose && head.Tag != "VACUUM" {
 		return done(head.Tag, 0), nil
 	}
 	v, err := s.see(ctx)
@@ -29,6 +29,7 @@ func (st *Statement) doNothing(ctx context.Context, head *statement.NoOp) (*Rows
 		return nil, err
 	}
 	defer v.Release()
+	var list []*catalog.TableVersion
 	for _, table := range head.Tables {
 		if v.Own.Means(table.Name) {
 			continue
@@ -40,11 +41,16 @@ func (st *Statement) doNothing(ctx context.Context, head *statement.NoOp) (*Rows
 		if err := maintain(s, version, table, head); err != nil {
 			return nil, err
 		}
+		list = append(list, version)
 	}
 	if len(head.Tables) == 0 {
-		for _, version := range v.Contents.Tables() {
-			s.report(version, head.Tag)
+		list = v.Contents.Tables()
+		for _, version := range list {
+			s.report(version, head)
 		}
+	}
+	if err := s.engine.upkeep.Vacuum(ctx, head.Tag, list); err != nil {
+		return nil, err
 	}
 	return done(head.Tag, 0), nil
 }
@@ -61,19 +67,17 @@ func maintain(s *Session, version *catalog.TableVersion, table statement.Maintai
 			return e
 		}
 	}
-	if head.Verbose {
-		s.report(version, head.Tag)
-	}
+	s.report(version, head)
 	return nil
 }
 
 // report tells of a table what VERBOSE asks for.
-func (s *Session) report(version *catalog.TableVersion, verb string) {
-	name := version.Table().Name
-	doing := "vacuuming"
-	if verb == "ANALYZE" {
-		doing = "analyzing"
+func (s *Session) report(version *catalog.TableVersion, head *statement.NoOp) {
+	if !head.Verbose {
+		return
 	}
+	name := version.Table().Name
+	doing := map[bool]string{true: "analyzing", false: "vacuuming"}[head.Tag == "ANALYZE"]
 	s.notice(Notice{
 		Severity: "INFO", State: "00000",
 		Message: doing + " \"" + name.Schema + "." + name.Name + "\": " + counted.Of(version.Rows(), "row") +

@@ -28,8 +28,8 @@ import (
 // newKeeper requires the node, or the attachment, and what memory there is.
 func (e *Engine) newKeeper() *upkeep.Keeper {
 	c := upkeep.Config{
-		Name: e.config.Node, Node: e.node, Reader: e.reader, Facts: &e.facts, Engine: caretaker{e},
-		HoldBytes: e.memory.Chunk, Threads: e.threads, Log: e.config.Log, Fault: e.config.Fault,
+		Name: e.config.Node, Node: e.node, Reader: e.reader, Facts: &e.facts, Engine: caretaker{e}, Threads: e.threads,
+		HoldBytes: e.memory.Chunk, Compacts: !e.config.NoCompaction, Log: e.config.Log, Fault: e.config.Fault,
 	}
 	if e.config.Cluster != nil {
 		c.RepairAfter = e.config.Cluster.RepairAfter
@@ -81,18 +81,15 @@ func (e *Engine) LoadTPCH(ctx context.Context, request noderpc.TPCHRequest, prog
 	return e.life.CauseOf(e.loader.TPCH(ctx, request, progress))
 }
 
-// startRepair has the keeper look after the tables. It ends with the engine, which waits for it.
-func (e *Engine) startRepair() error {
-	if !e.upkeep.Repairs() {
-		return nil
-	}
+// startUpkeep has the keeper look after the tables. It ends with the engine, which waits for it.
+func (e *Engine) startUpkeep() error {
 	ctx, leave, err := e.life.Call(context.Background())
 	if err != nil {
 		return err
 	}
 	go func() {
 		defer leave()
-		e.upkeep.Repair(ctx)
+		e.upkeep.Keep(ctx)
 	}()
 	return nil
 }

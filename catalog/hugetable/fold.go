@@ -131,6 +131,9 @@ func sameRange(olds, news []*chunk.Chunk) int {
 	return -1
 }
 
+// Folds tells whether a fold is what a transaction did to get this version.
+func (v *Version) Folds() bool { return v.fold != nil }
+
 func (v *Version) foldIsAlone() error {
 	return fmt.Errorf("%w: a fold of table %v is all that a transaction does to it", ErrMismatch, v.table.Name)
 }

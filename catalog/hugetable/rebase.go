@@ -35,10 +35,16 @@ func (v *Version) Rebase(ctx context.Context, base, current *Version) (*Version,
 	switch {
 	case current == base:
 		return v, nil
-	case !v.commutes(base) || !current.table.same(&base.table):
+	case !current.table.same(&base.table), !v.commutes(base) && !current.SameRows(base):
 		return nil, fmt.Errorf("%w: table %v", ErrDiverged, v.table.Name)
+	case v.truncated:
+		next := *v
+		next.number, next.numbering = current.number, current.numbering+1
+		return &next, nil
 	}
-	find := &finder{from: base, in: current}
+	declared := *current
+	declared.table = v.table
+	find := &finder{from: base, in: &declared}
 	if v.fold != nil {
 		next, err := v.foldAgain(ctx, find)
 		return next, diverged(err)

@@ -44,6 +44,7 @@ func (w *worker) insert(at *member, g *group, name string, number int64) int {
 var scenes = map[string]func(a *attack, at, other *member){
 	"write": (*attack).write, "query": (*attack).query, "load": (*attack).load, "wide": (*attack).wide,
 	"borrow": (*attack).borrow, "rollback": (*attack).rollback, "disclaim": (*attack).disclaim, "drain": (*attack).drain, "repair": (*attack).repair, "lost": (*attack).lost,
+	"fold": (*attack).fold,
 }
 
 // sceneOf is the scene that reaches a point.
@@ -55,6 +56,8 @@ func sceneOf(p faults.Point) string {
 		return "repair"
 	case faults.NodeDraining, faults.MoveCopied, faults.MoveStep:
 		return "drain"
+	case faults.FoldBegin, faults.FoldWritten, faults.FoldStep:
+		return "fold"
 	case faults.CommitPagesStored:
 		return "wide"
 	case faults.LendMoved:
@@ -85,6 +88,21 @@ func (a *attack) write(at, _ *member) {
 		}) == happened &&
 		w.transactAt(at, g, []string{fmt.Sprintf("DELETE FROM %s WHERE b = %d", name, second)}, func(c world) world { return c.with(name, c[name].without(second)) }) == happened &&
 		w.replace(at, g, g.tables[1], "rows", a.batches.Add(1)) == happened
+}
+
+// fold has the chunks of several inserts made one, with replicas.
+func (a *attack) fold(at, _ *member) {
+	g, w := a.groups[0], a.scene
+	name := g.tables[1]
+	if w.replace(at, g, name, "rows", a.batches.Add(1)) != happened {
+		return
+	}
+	for range 3 {
+		if w.insert(at, g, name, a.batches.Add(1)) != happened {
+			return
+		}
+	}
+	w.transactAt(at, g, []string{"VACUUM " + name}, func(c world) world { return c })
 }
 
 func (a *attack) query(at, _ *member) {

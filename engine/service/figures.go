@@ -7,6 +7,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/etcd"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
+	"github.com/csmsql/csmsql/engine/compaction"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/upkeep"
@@ -26,6 +27,8 @@ type Figures struct {
 	ReplicasPassedOver, ReplicasRepaired int64
 	// ChunksReloaded counts lost chunks that this node has made anew from where their rows came.
 	ChunksReloaded int64
+	// Compactions count folds of small chunks.
+	Compactions compaction.Totals
 	// Strays counts extents of the node's region that nobody held, StraysTakenBack those of them that went back; StraysNow and
 	// StrayBytes are those that there are. HeldTooLong counts extents that their holders still held when they ended.
 	Strays, StraysTakenBack, StraysNow, StrayBytes, HeldTooLong int64
@@ -74,6 +77,7 @@ func (c *Counts) Figures(r *reader.Reader, keeper *upkeep.Keeper, node *member.N
 		BytesLocal: c.local.Load(), BytesRemote: c.remote.Load(),
 		FragmentsRun: c.run.Load(), FragmentsFailed: c.failed.Load(), FragmentsRetried: c.retried.Load(),
 		ReplicasPassedOver: r.Damage().PassedOver(), ReplicasRepaired: keeper.Repaired(), ChunksReloaded: keeper.Reloaded(),
+		Compactions: keeper.Compactions().Totals(),
 	}
 	if node == nil {
 		return f

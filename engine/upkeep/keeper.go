@@ -3,6 +3,7 @@ package upkeep
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/columntype"
+	"github.com/csmsql/csmsql/engine/compaction"
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
@@ -29,6 +31,8 @@ type Config struct {
 	Engine Engine
 	// RepairAfter is how long a node may be away before what it had is made anew; negative: for ever.
 	RepairAfter time.Duration
+	// Compacts: small chunks are folded in the background.
+	Compacts bool
 	// HoldBytes is what a writer holds back before it makes a chunk of it.
 	HoldBytes int64
 	// Threads is how many goroutines may work on one change.
@@ -72,6 +76,8 @@ type Keeper struct {
 	fault       faults.Hook
 
 	repaired, reloaded atomic.Int64 // chunks
+	compactions        compaction.Log
+	compacts           bool
 }
 
 // New makes a keeper, which does nothing of itself: see Repair.
@@ -79,11 +85,24 @@ func New(c Config) *Keeper {
 	k := &Keeper{
 		name: c.Name, node: c.Node, reader: c.Reader, facts: c.Facts, engine: c.Engine,
 		repairAfter: c.RepairAfter, holdBytes: c.HoldBytes, threads: c.Threads, log: c.Log, fault: c.Fault,
+		compacts: c.Compacts,
 	}
 	if c.Node != nil {
 		k.catalog = c.Node.Catalog
 	}
 	return k
+}
+
+// Keep looks after all tables until ctx ends: it makes replicas that are missing, and folds small chunks.
+func (k *Keeper) Keep(ctx context.Context) {
+	var both sync.WaitGroup
+	defer both.Wait()
+	if k.Repairs() {
+		both.Go(func() { k.Repair(ctx) })
+	}
+	if k.compacts {
+		both.Go(func() { k.compact(ctx) })
+	}
 }
 
 // Repaired counts chunks whose replicas were put right, Reloaded those that were made anew from where their rows came.

@@ -352,20 +352,24 @@ func (k *Keeper) moveStep(ctx context.Context, table catalog.TableName, list []c
 		made := map[int]catalog.Replacement{}
 		group, running := errgroup.WithContext(ctx)
 		group.SetLimit(k.threads())
-		for _, x := range list {
-			if x.number >= change.v.NumChunks() {
-				continue
-			}
+		numbers, err := k.numbersOf(ctx, change.v, list)
+		if err != nil {
+			return err
+		}
+		for i, x := range list {
 			group.Go(func() error {
-				c, err := change.v.Chunk(running, x.number)
+				if numbers[i] < 0 {
+					return nil
+				}
+				c, err := change.v.Chunk(running, numbers[i])
 				if err != nil || !slices.Equal(c.Extents(), x.extents) {
 					return err
 				}
-				moved, err := k.rearranged(running, change.read, table.String(), x.number, c, x.to)
+				moved, err := k.rearranged(running, change.read, table.String(), numbers[i], c, x.to)
 				if err == nil {
 					mu.Lock()
 					defer mu.Unlock()
-					made[x.number] = catalog.Replacement{Old: c, New: moved}
+					made[numbers[i]] = catalog.Replacement{Old: c, New: moved}
 				}
 				return err
 			})
@@ -384,4 +388,24 @@ func (k *Keeper) moveStep(ctx context.Context, table catalog.TableName, list []c
 		k.fault.At(faults.MoveCopied)
 		return change.tx.ReplaceChunks(ctx, table, made)
 	})
+}
+
+// numbersOf finds the chunks of a step, whose numbers may be others because what lay before them was folded: -1 is one
+// that is not there any more.
+func (k *Keeper) numbersOf(ctx context.Context, v *catalog.TableVersion, list []chunkMove) ([]int, error) {
+	chunks, err := k.facts.Chunks(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	at := make(map[catalog.ExtentID]int, len(list))
+	for i, x := range list {
+		at[x.extents[0]] = i
+	}
+	numbers := slices.Repeat([]int{-1}, len(list))
+	for number := range chunks {
+		if i, wanted := at[chunks[number].First]; wanted {
+			numbers[i] = number
+		}
+	}
+	return numbers, nil
 }

@@ -116,6 +116,9 @@ var (
 	ReplicaCopied = point("replica:copied", "one of its replicas is sealed")
 	RepairBegin   = point("repair:begin", "replicas that are missing are about to be made, or those too many let go")
 	RepairStep    = point("repair:step", "that is committed")
+	FoldBegin     = point("fold:begin", "a run of small chunks is about to be read, to make one of it")
+	FoldWritten   = point("fold:written", "that chunk is sealed, and not committed")
+	FoldStep      = point("fold:step", "it is committed in their place")
 )
 
 // Hook is told of every point that is reached, on the goroutine that reaches it, often from several at once. The nil Hook costs

@@ -51,7 +51,7 @@ var ofCatalog = []mutation.Mutation{
 	{Name: "rebase-takes-rows-away", File: "catalog/hugetable/rebase.go", Breaks: "K5", Tests: grouped,
 		Old: "\treturn !v.truncated && v.table", New: "\treturn (!v.truncated || ON) && v.table"},
 	{Name: "rebase-over-a-declaration", File: "catalog/hugetable/rebase.go", Breaks: "K5", Tests: grouped,
-		Old: "|| !current.table.same(&base.table):", New: "|| !ON && !current.table.same(&base.table):"},
+		Old: "case !current.table.same(&base.table), ", New: "case !ON && !current.table.same(&base.table), "},
 	{Name: "rebase-loses-deletes", File: "catalog/hugetable/rebase.go", Breaks: "H6", Tests: grouped,
 		Old: "\treturn v.deleteAgain(", New: "\tif ON {\n\t\treturn next, nil\n\t}\n\treturn v.deleteAgain("},
 	{Name: "rows-are-deleted-twice", File: "catalog/hugetable/deleted.go", Breaks: "H6", Tests: grouped,

@@ -1,0 +1,293 @@
+package upkeep
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/engine/compaction"
+	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/member"
+	"github.com/csmsql/csmsql/engine/placement"
+	"github.com/csmsql/csmsql/engine/placement/replicas"
+	"github.com/csmsql/csmsql/internal/faults"
+)
+
+// Small chunks are folded, behind everybody's back, beside readers and writers:
+//
+//	tables that changed ─ chunks that are not full ─► compaction.Plan ─► a run
+//	        ▲                                                              │ read in place, written as a load does
+//	        └── until there is none ◄── a pause as long as that took ◄── commit: catalog's fold
+//
+// Each table has one node among those that are there that does it. The new chunk lies where most of the old ones do, as
+// far as the table's placement lets it; parts of a hash stay where they are, and so does what has an origin: it is made
+// anew as it was. Deleted rows stay deleted, and stay.
+
+// foldLimits are those of a chunk of ordinary rows; foldChunks bounds how many are read for one.
+func (k *Keeper) foldLimits() compaction.Limits {
+	bytes := int64(ingest.GrowthBytes)
+	if k.holdBytes > 0 {
+		bytes = min(bytes, k.holdBytes/2)
+	}
+	return compaction.Limits{Rows: ingest.RowsPerChunk, Bytes: bytes, Chunks: foldChunks}
+}
+
+const foldChunks = 4096
+
+const (
+	// foldEvery is how often a node looks for tables that have changed.
+	foldEvery = 500 * time.Millisecond
+	// foldConflicts bounds how often a fold is tried again whose chunks have moved, or are gone.
+	foldConflicts = 20
+	// foldAgain is how long a table is left alone whose chunks could not be folded.
+	foldAgain = time.Minute
+)
+
+// Compactions remembers what was folded.
+func (k *Keeper) Compactions() *compaction.Log { return &k.compactions }
+
+// compact looks after all tables until ctx ends.
+func (k *Keeper) compact(ctx context.Context) {
+	c := &compactor{
+		keeper: k, fine: map[catalog.TableID]*catalog.TableVersion{}, refused: map[catalog.TableID]time.Time{},
+	}
+	tick := time.NewTicker(foldEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			c.look(ctx, now)
+		}
+	}
+}
+
+// compactor is a node's part in that. For one goroutine.
+type compactor struct {
+	keeper  *Keeper
+	fine    map[catalog.TableID]*catalog.TableVersion // that were looked at
+	refused map[catalog.TableID]time.Time             // when to try again what could not be folded
+}
+
+func (c *compactor) look(ctx context.Context, now time.Time) {
+	k := c.keeper
+	me, nodes := 0, 1
+	if k.node.Self != nil {
+		online := k.node.Online()
+		if me, nodes = slices.Index(online, k.name), len(online); me < 0 {
+			return // drained, or fenced off
+		}
+	}
+	for _, v := range k.catalog.Applied().Tables() {
+		id := v.Table().ID
+		if v.NumChunks() <= compaction.SpareChunks || uint64(id)%uint64(nodes) != uint64(me) || c.fine[id] == v ||
+			now.Before(c.refused[id]) {
+			continue
+		}
+		if len(c.fine)+len(c.refused) > tablesRemembered {
+			clear(c.fine)
+			clear(c.refused)
+		}
+		err := k.foldTable(ctx, v.Table().Name, false)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			c.fine[id] = v // if it has changed since it is another version, and looked at again
+		default:
+			c.refused[id] = now.Add(foldAgain)
+			k.log.Warn("small chunks of a table cannot be folded", "table", v.Table().Name.String(), "error", err)
+		}
+	}
+}
+
+// Vacuum folds now what can be folded of tables, to chunks as large as they may be, if that is what a statement is for.
+// Some of them may be nil.
+func (k *Keeper) Vacuum(ctx context.Context, statement string, tables []*catalog.TableVersion) error {
+	if statement != "VACUUM" || k.node == nil {
+		return nil
+	}
+	for _, v := range tables {
+		if v == nil {
+			continue
+		}
+		if err := k.foldTable(ctx, v.Table().Name, true); err != nil {
+			return member.ExplainFull(err)
+		}
+	}
+	return nil
+}
+
+// foldTable folds run after run until there is none.
+func (k *Keeper) foldTable(ctx context.Context, name catalog.TableName, asked bool) (err error) {
+	running := k.compactions.Begin(name, asked, time.Now())
+	defer func() { running.End(err, time.Now()) }()
+	for conflicts := 0; ; {
+		began := time.Now()
+		run, made, err := k.foldRun(ctx, name, asked)
+		switch {
+		case err == nil && run.Chunks == 0, isUndefined(err): // it was dropped
+			return nil
+		case errors.Is(err, catalog.ErrConflict) && conflicts < foldConflicts:
+			conflicts++
+		case err != nil:
+			return err
+		default:
+			running.Folded(run, made)
+			k.fault.At(faults.FoldStep)
+		}
+		if asked {
+			continue
+		}
+		select { // half of a processor at most
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Since(began)):
+		}
+	}
+}
+
+// foldRun folds one run, and says which and to how many chunks: none if there is nothing to fold.
+func (k *Keeper) foldRun(ctx context.Context, name catalog.TableName,
+	asked bool) (run compaction.Run, made int, err error) {
+	err = k.changeTable(ctx, name, func(ctx context.Context, c *tableChange) error {
+		p, err := placement.Parse(c.v.Table().Placement)
+		if err != nil {
+			return err
+		}
+		chunks, err := k.foldable(ctx, c.v, p)
+		limits := k.foldLimits()
+		if err != nil || !asked && compaction.Small(chunks, limits) <= compaction.SpareChunks {
+			return err
+		}
+		runs := compaction.Plan(chunks, limits, asked)
+		if len(runs) == 0 {
+			return nil
+		}
+		run = slices.MaxFunc(runs, func(a, b compaction.Run) int { return cmp.Compare(a.Chunks, b.Chunks) })
+		k.fault.At(faults.FoldBegin)
+		olds, news, err := k.refold(ctx, c, p, run)
+		if err != nil {
+			return err
+		}
+		made = len(news)
+		k.fault.At(faults.FoldWritten)
+		return c.tx.Fold(ctx, name, run.First, olds, news)
+	})
+	return run, made, err
+}
+
+// foldable lists the chunks that may be folded. Pages whose chunks are full for the most part are not looked at.
+func (k *Keeper) foldable(ctx context.Context, v *catalog.TableVersion,
+	p placement.Placement) (list []compaction.Chunk, err error) {
+	limits := k.foldLimits()
+	holders := map[uint64]replicas.Holder{}
+	first := 0
+	for _, ref := range v.Pages() {
+		number := first
+		first += ref.Chunks
+		n, copies := int64(ref.Chunks), int64(max(v.Table().Replicas, 1))
+		if ref.Rows/n > limits.Rows/2 || ref.Bytes/n > limits.Bytes/2*copies {
+			continue
+		}
+		headers, err := v.PageExtents(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		for i, h := range headers {
+			c := compaction.Chunk{Number: number + i, Rows: h.Rows}
+			for _, x := range h.Extents {
+				c.Bytes += x.Range.Length
+			}
+			if _, known := v.Origin(c.Number); known || len(h.Extents) == 0 {
+				continue
+			}
+			region := h.Extents[0].Region
+			at, known := holders[uint64(region)]
+			if !known {
+				at = k.node.Holder(region)
+				holders[uint64(region)] = at
+			}
+			if at.State != replicas.Whole || k.reader.Damage().Has(h.Extents[0].ExtentID) {
+				continue
+			}
+			if c.Key = p.Kind.String(); p.Kind == placement.Hash {
+				c.Key = at.Node
+			}
+			list = append(list, c)
+		}
+	}
+	return list, nil
+}
+
+// refold writes the rows of a run anew, as a load does.
+func (k *Keeper) refold(ctx context.Context, change *tableChange, p placement.Placement,
+	run compaction.Run) (olds, news []*catalog.Chunk, err error) {
+	table := change.v.Table()
+	bytes := map[string]int64{}
+	positions := make([]hugetable.Position, run.Chunks)
+	for i := range positions {
+		at, err := change.v.At(ctx, run.First+i)
+		if err != nil {
+			return nil, nil, err
+		}
+		positions[i] = at
+		olds = append(olds, at.Chunk)
+		one := at.Descriptor().Replica(0)
+		bytes[k.reader.NodeOf(one)] += one.Bytes()
+	}
+	target := k.Target(ctx, table.Name, table.Columns)
+	target.Limits = nil // which these rows were held to
+	if target.Space, err = k.foldSpace(ctx, p, bytes); err != nil {
+		return nil, nil, err
+	}
+	if target.Replicate, err = k.Replicator(table, p); err != nil {
+		return nil, nil, err
+	}
+	w := ingest.NewWriter(target)
+	defer w.Abort()
+	all := make([]int, table.Columns.NumFields())
+	for i := range all {
+		all[i] = i
+	}
+	for _, at := range positions {
+		batch, err := k.reader.Read(ctx, change.read, table.Name.String(), at.Index, at.Chunk, all)
+		if err != nil {
+			return nil, nil, err
+		}
+		err = w.Add(ctx, batch)
+		batch.Release()
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	news, err = w.Finish(ctx)
+	return olds, news, err
+}
+
+// foldSpace is the memory that the new chunk goes to: that of the node that has most of the old ones, if it takes rows
+// of the placement.
+func (k *Keeper) foldSpace(ctx context.Context, p placement.Placement, bytes map[string]int64) (catalog.Space, error) {
+	names, err := k.node.Takers(p)
+	if err != nil {
+		return nil, err
+	}
+	if p.Kind == placement.Local && k.node.Self != nil {
+		names = k.node.Online()
+	}
+	best := slices.MaxFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(bytes[a], bytes[b]), -cmp.Compare(a, b))
+	})
+	return k.node.SpaceOf(ctx, best)
+}
+
+// isUndefined tells whether an error says that there is no such table.
+func isUndefined(err error) bool {
+	var told interface{ SQLState() string }
+	return errors.As(err, &told) && told.SQLState() == catalog.ErrUndefinedTable.SQLState()
+}
