@@ -187,8 +187,8 @@ type twinTable struct {
 	folded    *twinFold // by a transaction
 }
 
-// twinFold is a run of chunks that became one.
-type twinFold struct{ first, n int }
+// twinFold is a run of chunks that became one, or none.
+type twinFold struct{ first, n, made int }
 
 // twinChunk is rows and where they lie, in all replicas. What is in dead is deleted, which is never changed, only
 // replaced.
@@ -196,6 +196,7 @@ type twinChunk struct {
 	values []int64
 	dead   map[int64]bool
 	place  string
+	fold   int64 // by which it came last; 0: none
 }
 
 func placeOf(c *catalog.Chunk) string { return fmt.Sprint(c.Extents()) }
@@ -208,6 +209,17 @@ func (c twinChunk) without(gone map[int64]bool) twinChunk {
 	}
 	maps.Copy(c.dead, gone)
 	return c
+}
+
+// with is the chunk with as much of what is dead as it has.
+func (c twinChunk) with(dead map[int64]bool) twinChunk {
+	gone := map[int64]bool{}
+	for _, v := range c.values {
+		if dead[v] {
+			gone[v] = true
+		}
+	}
+	return c.without(gone)
 }
 
 func (t twinTable) rows() []int64 {
@@ -266,21 +278,25 @@ func (t twinTable) rebase(base, now twinTable) (twinTable, bool) {
 				return t, false
 			}
 		}
-		made := t.chunks[f.first]
-		for _, c := range now.chunks[at : at+f.n] { // what was deleted meanwhile is
-			made = made.without(c.dead)
+		var made twinChunk
+		if f.made > 0 {
+			made = t.chunks[f.first]
 		}
-		next.chunks = slices.Replace(next.chunks, at, at+f.n, made)
+		for _, c := range now.chunks[at : at+f.n] { // what was deleted meanwhile is
+			made = made.with(c.dead)
+		}
+		next.chunks = slices.Replace(next.chunks, at, at+f.n, t.chunks[f.first:f.first+f.made]...)
+		if f.made > 0 {
+			next.chunks[at] = made
+		}
 		return next, true
 	}
-	row := 0
 	for i, c := range base.chunks {
-		first, own := row, t.chunks[i]
-		row += len(c.values)
+		own := t.chunks[i]
 		if at := now.at(c.place); own.place == c.place {
 		} else if at >= 0 {
 			next.chunks[at].place = own.place
-		} else if base.epoch != now.epoch || now.isChunk(first, len(c.values)) {
+		} else if base.epoch != now.epoch || now.isMoved(c) {
 			return t, false
 		} // else it was folded, and stays where it is
 		for v := range own.dead {
@@ -288,7 +304,7 @@ func (t twinTable) rebase(base, now twinTable) (twinTable, bool) {
 				continue
 			}
 			at := slices.IndexFunc(next.chunks, func(n twinChunk) bool { return slices.Contains(n.values, v) })
-			if base.epoch != now.epoch || now.chunks[at].dead[v] {
+			if base.epoch != now.epoch || at < 0 || now.chunks[at].dead[v] {
 				return t, false
 			}
 			next.chunks[at] = next.chunks[at].without(map[int64]bool{v: true})
@@ -303,16 +319,11 @@ func (t twinTable) at(place string) int {
 	return slices.IndexFunc(t.chunks, func(c twinChunk) bool { return c.place == place })
 }
 
-// isChunk tells whether rows are all of one chunk, or there are none.
-func (t twinTable) isChunk(first, rows int) bool {
-	row := 0
-	for _, c := range t.chunks {
-		if row == first && len(c.values) == rows {
-			return true
-		}
-		row += len(c.values)
-	}
-	return first+rows > row
+// isMoved tells whether the table has an earlier one's chunk in another place; if not, it was folded.
+func (t twinTable) isMoved(c twinChunk) bool {
+	return slices.ContainsFunc(t.chunks, func(n twinChunk) bool {
+		return slices.Equal(n.values, c.values) && n.fold == c.fold
+	})
 }
 
 func (t *twin) clone() *twin {
@@ -701,39 +712,63 @@ func (w *world) delete(rt require.TestingT, rng *rand.Rand, s *session, name cat
 	s.touched[name.String()] = true
 }
 
-// fold makes one chunk of some that follow each other, if the transaction has not changed the table otherwise.
+// fold makes one chunk of some that follow each other, if the transaction has not changed the table otherwise, and
+// leaves out some of their deleted rows, or all.
 func (w *world) fold(rt require.TestingT, rng *rand.Rand, s *session,
 	name catalog.TableName, table twinTable, have bool, touch func()) {
-	if !have || len(table.chunks) < 2 {
+	if !have || len(table.chunks) < 1 {
 		require.Error(rt, s.tx.Fold(ctx, name, 0, nil, nil))
 		return
 	}
 	v, _ := s.tx.Contents().Table(name)
-	first := rng.IntN(len(table.chunks) - 1)
-	n := 2 + rng.IntN(len(table.chunks)-first-1)
+	first := rng.IntN(len(table.chunks))
+	n, share, out := 1+rng.IntN(len(table.chunks)-first), []float64{0, 0.5, 1}[rng.IntN(3)], 0
 	var olds []*catalog.Chunk
-	var made twinChunk
+	var left []*positions.Set
+	w.drawn++
+	made := twinChunk{fold: w.drawn}
+	dead := map[int64]bool{}
 	for i := first; i < first+n; i++ {
 		c, err := v.Chunk(ctx, i)
 		require.NoError(rt, err)
-		olds = append(olds, c)
-		made.values = append(made.values, table.chunks[i].values...)
-		made = made.without(table.chunks[i].dead)
+		olds, left = append(olds, c), append(left, positions.New(c.Rows()))
+		maps.Copy(dead, table.chunks[i].dead)
+		for at, value := range table.chunks[i].values {
+			if table.chunks[i].dead[value] && rng.Float64() < share {
+				left[i-first].Add(int64(at))
+				out++
+			} else {
+				made.values = append(made.values, value)
+			}
+		}
 	}
+	made = made.with(dead)
 	base, committed := s.base.tables[name]
 	committed = committed && slices.EqualFunc(base.chunks, table.chunks, func(a, b twinChunk) bool {
 		return a.place == b.place && len(a.dead) == len(b.dead)
 	})
-	folded := w.chunkOf(made.values)
-	made.place = placeOf(folded)
-	err := s.tx.Fold(ctx, name, first, olds, []*catalog.Chunk{folded})
+	var news []*catalog.Chunk
+	var became []twinChunk
+	if len(made.values) > 0 {
+		news = append(news, w.chunkOf(made.values))
+		made.place = placeOf(news[0])
+		became = append(became, made)
+	}
+	if out == 0 {
+		left = nil
+	}
+	err := s.tx.Purge(ctx, name, first, olds, news, left)
+	if n == 1 && out == 0 {
+		require.ErrorIs(rt, err, hugetable.ErrMismatch, "it would have moved")
+		return
+	}
 	if table.folded != nil || table.truncated || !committed {
 		require.ErrorIs(rt, err, hugetable.ErrMismatch, "a fold is alone")
 		return
 	}
 	require.NoError(rt, err)
-	table.chunks = slices.Replace(table.chunks, first, first+n, made)
-	table.folded = &twinFold{first, n}
+	table.chunks = slices.Replace(table.chunks, first, first+n, became...)
+	table.folded = &twinFold{first, n, len(became)}
 	s.sees.tables[name] = table
 	touch()
 }
@@ -798,7 +833,7 @@ func (w *world) commit(s *session, now *twin, clock int64) *twin {
 				table = both
 			}
 			was, ok := s.baseOf(table.id)
-			same := slices.Equal(was.rows(), own.rows()) && was.stored() == own.stored()
+			same := slices.Equal(was.rows(), own.rows()) && (was.stored() == own.stored() || own.folded != nil)
 			if !ok || table.truncated || !same {
 				table.changed = clock
 			}

@@ -289,8 +289,14 @@ func (t *Transaction) DeleteRows(ctx context.Context, name TableName, rows map[i
 // number first on; see TableVersion.Fold. It is all that the transaction does to the table. Commit is ErrConflict if
 // one of them has moved or is gone since, and no other transaction's is because of it.
 func (t *Transaction) Fold(ctx context.Context, name TableName, first int, olds, news []*Chunk) error {
+	return t.Purge(ctx, name, first, olds, news, nil)
+}
+
+// Purge is Fold without rows of each of olds that are deleted.
+func (t *Transaction) Purge(ctx context.Context, name TableName, first int, olds, news []*Chunk,
+	left []*positions.Set) error {
 	return t.changeTable(name, func() error { return t.take(news) }, func(v *TableVersion) (*TableVersion, error) {
-		return v.Fold(ctx, first, olds, news)
+		return v.Purge(ctx, first, olds, news, left)
 	})
 }
 

@@ -49,7 +49,7 @@ func crashRole(c *childSide) error {
 	w := &crashWork{c: c, a: a, history: history{seed: a.Seed}}
 	e, err := engine.Open(context.Background(), engine.Config{
 		Directory: a.Directory, RegionDirectory: a.RegionDirectory, Fabric: a.Fabric, RegionBytes: 512 << 20, MemoryBytes: 512 << 20,
-		Threads: 1, Log: slog.New(slog.DiscardHandler), Fault: w.fault,
+		Threads: 1, NoCompaction: true, Log: slog.New(slog.DiscardHandler), Fault: w.fault,
 	})
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
@@ -219,6 +219,13 @@ func (w *crashWork) work() error {
 			return err
 		}
 		var err error
+		switch w.n % 6 {
+		case 0, 3: // what is folded by itself would be so while memory is counted
+			_, err = w.session.Exec(context.Background(), "VACUUM left_rows, right_rows")
+		}
+		if err != nil {
+			return err
+		}
 		switch w.n % 6 {
 		case 1:
 			err = w.loadFile()

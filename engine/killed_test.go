@@ -135,7 +135,7 @@ func (c *crashes) committed(n int64) {
 func (c *crashes) finish() {
 	c.t.Helper()
 	c.one(nowhere, 0, never, 1) // a last check, and an orderly end
-	e, err := engine.Open(context.Background(), engine.Config{Directory: c.a.Directory, Fabric: c.a.Fabric, RegionDirectory: c.a.RegionDirectory, VerifyAtStart: true})
+	e, err := engine.Open(context.Background(), engine.Config{Directory: c.a.Directory, Fabric: c.a.Fabric, RegionDirectory: c.a.RegionDirectory, VerifyAtStart: true, NoCompaction: true})
 	require.NoError(c.t, err)
 	require.NoError(c.t, e.CheckSpace(context.Background()))
 	require.NoError(c.t, e.Close())
@@ -159,7 +159,7 @@ var faultPoints = map[faults.Point][]int{
 	faults.RegionRecorded: {1}, faults.RegionLent: {1},
 	faults.CommitBegin: {1, 4}, faults.CommitPublished: {1, 3, 5}, faults.CommitStored: {1, 2, 5}, faults.CommitVisible: {1, 4}, faults.CommitDone: {1, 3},
 	faults.StoreBatch: {1, 7}, faults.StoreSealed: {1, 6}, faults.RewriteSealed: {1, 3}, faults.LoadBatch: {1, 2}, faults.LoadSealed: {1, 2},
-	faults.TPCHTable: {1, 8}, faults.TPCHChunk: {2, 7},
+	faults.TPCHTable: {1, 8}, faults.TPCHChunk: {2, 7}, faults.FoldBegin: {1}, faults.FoldWritten: {1, 3}, faults.FoldStep: {1, 2},
 }
 
 var bothFabrics = []memregion.FabricKind{memregion.FabricShm, memregion.FabricFile}

@@ -132,6 +132,9 @@ func (v *Version) Seal(ctx context.Context, number uint64) (*Version, []NewPage,
 		next.changed = number
 	}
 	if v.fold != nil {
+		if p := v.fold.purge; p != nil {
+			next.remember(purge{number, p.first, p.rows, p.gone})
+		}
 		return &next, v.fold.made, nil
 	}
 	open, err := v.openPages(ctx)
@@ -246,7 +249,11 @@ func (b *packer) take(ctx context.Context, v *Version, o *reopened) error {
 	if !b.fits(len(o.page.entries), o.size) {
 		return b.takeEach(ctx, v, o, 0, len(o.page.entries))
 	}
-	b.open.entries = append(b.open.entries, o.page.entries...)
+	lower := o.ref.FirstRow - b.nextRow() // rows before it were left out
+	for _, e := range o.page.entries {
+		e.firstRow -= lower
+		b.open.entries = append(b.open.entries, e)
+	}
 	for k := range b.open.columns {
 		b.open.columns[k] = b.open.columns[k].Add(o.page.columns[k])
 	}

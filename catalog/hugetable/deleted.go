@@ -81,7 +81,7 @@ func (v *Version) deleteAgain(ctx context.Context, base, next *Version, tail int
 	if len(v.dead) == 0 {
 		return next, nil
 	}
-	gone := map[int]*positions.Set{}
+	gone, find := map[int]*positions.Set{}, &finder{from: base, in: next}
 	for _, i := range slices.Sorted(maps.Keys(v.dead)) {
 		var err error
 		switch {
@@ -89,8 +89,8 @@ func (v *Version) deleteAgain(ctx context.Context, base, next *Version, tail int
 			gone[tail+i-v.chunks] = v.dead[i]
 		case next.numbering == base.numbering:
 			gone[i] = v.dead[i]
-		case next.renumbered > base.number:
-			err = fmt.Errorf("%w: chunks of table %v were rewritten", ErrDiverged, v.table.Name)
+		case !next.knows(base):
+			err = find.rowsOfChunk(ctx, i, v.dead[i], gone)
 		default:
 			err = next.findRows(ctx, base, i, v.dead[i], gone)
 		}
@@ -109,10 +109,20 @@ func (v *Version) findRows(ctx context.Context, base *Version, i int, rows *posi
 	if err != nil {
 		return err
 	}
+	numbers := make([]int64, 0, rows.Count())
+	for at := range rows.All() {
+		numbers = append(numbers, was.FirstRow+at)
+	}
+	numbers, all, err := v.numbersNow(base, numbers)
+	if err == nil && !all {
+		err = fmt.Errorf("%w: chunk %d of table %v", ErrDeleted, i, v.table.Name) // by another, and left out since
+	}
+	if err != nil {
+		return diverged(err)
+	}
 	var now Position
 	found := false
-	for at := range rows.All() {
-		row := was.FirstRow + at
+	for _, row := range numbers {
 		if !found || row >= now.FirstRow+now.Rows() {
 			if now, found, err = v.atRow(ctx, row); err != nil {
 				return err
@@ -127,6 +137,30 @@ func (v *Version) findRows(ctx context.Context, base *Version, i int, rows *posi
 		into[now.Index].Add(row - now.FirstRow)
 	}
 	return nil
+}
+
+// rowsOfChunk are rows of chunk i of the earlier version in the later one, which does not know that version's numbers:
+// they are where they were if the chunk is there as it was.
+func (f *finder) rowsOfChunk(ctx context.Context, i int, rows *positions.Set, into map[int]*positions.Set) error {
+	was, err := f.from.Chunk(ctx, i)
+	if err != nil {
+		return err
+	}
+	number, found, err := f.chunk(ctx, i, was.Extents())
+	if err != nil {
+		return err
+	}
+	if found {
+		now, err := f.in.Chunk(ctx, number)
+		if err != nil {
+			return err
+		}
+		if found = slices.Equal(now.Extents(), was.Extents()); found {
+			into[number] = rows
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: chunk %d of table %v was rewritten", ErrDiverged, i, f.in.table.Name)
 }
 
 // isOver tells whether no row lives, and no chunk is one that nobody has seen yet: then the version may do without

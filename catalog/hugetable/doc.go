@@ -24,7 +24,9 @@
 //	    chunks less the deleted ones. The same row is not deleted by two changes. A version without rows has no
 //	    chunks, but for those that came by the same commit.
 //	H7  a fold, which puts other chunks in the place of a run of them, keeps every row, its number and whether it is
-//	    deleted.
+//	    deleted, but for deleted rows that it leaves out (a purge).
+//	H8  behind a purge a row is found by the number that it had in an earlier version, or that version is one that the
+//	    later one does not know; a row that was left out is one that another change deleted.
 //
 // It knows no store (Pages is an interface), no lease and no transaction, which is why a borrower uses it as it is.
 package hugetable

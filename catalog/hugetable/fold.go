@@ -17,12 +17,14 @@ import (
 //	rows   0   9 10      14    30                       0   9   14    30
 //
 // What lies behind it has other numbers then, and the same rows. The pages that list the run are written anew, with
-// what else they list, and small ones beside them are packed with them.
+// what else they list, and small ones beside them are packed with them. One that leaves deleted rows out is a purge.
 
 // fold is what a transaction folded.
 type fold struct {
 	first      int // chunk number, before it
 	olds, news []*chunk.Chunk
+	left       []*positions.Set // of the rows of olds, those that are not in news; nil: none
+	purge      *purge           // what is remembered of that, or nil
 	made       []NewPage
 	pages      map[PageID]*loaded // made, to be read before they are stored
 }
@@ -34,10 +36,19 @@ const foldPageChunks = 16
 // Preconditions: the same rows lie in both, in the same order, and none of either is all rows of one of the other. It
 // is all that a transaction does to a table.
 func (v *Version) Fold(ctx context.Context, first int, olds, news []*chunk.Chunk) (*Version, error) {
-	if err := v.checkFold(ctx, first, olds, news); err != nil {
+	return v.Purge(ctx, first, olds, news, nil)
+}
+
+// Purge is Fold without those rows of each of olds, if left has any, which are deleted (H8).
+func (v *Version) Purge(ctx context.Context, first int, olds, news []*chunk.Chunk,
+	left []*positions.Set) (*Version, error) {
+	if err := v.checkFold(ctx, first, olds, news, left); err != nil {
 		return nil, err
 	}
 	next := *v
+	out := leftOut(left)
+	next.rows -= out
+	next.deleted -= out
 	for _, c := range olds {
 		next.bytes -= c.Bytes()
 	}
@@ -54,15 +65,19 @@ func (v *Version) Fold(ctx context.Context, first int, olds, news []*chunk.Chunk
 		}
 	}
 	from, to := v.foldedPages(first, len(olds), len(news))
-	b, err := v.refold(ctx, &next, from, to, first, olds, news)
+	b, err := v.refold(ctx, &next, from, to, first, olds, news, left)
 	if err != nil {
 		return nil, err
 	}
 	for _, ref := range v.pages[to:] {
 		ref.firstChunk -= fewer
+		ref.FirstRow -= out
+		ref.behind += out
 		next.pages = append(next.pages, ref)
 	}
-	next.fold = &fold{first: first, olds: olds, news: news, made: b.made, pages: map[PageID]*loaded{}}
+	next.fold = &fold{
+		first: first, olds: olds, news: news, left: left, made: b.made, pages: map[PageID]*loaded{},
+	}
 	for _, p := range b.made {
 		decoded, err := decodePage(p.Data, p.Ref)
 		if err != nil {
@@ -70,14 +85,26 @@ func (v *Version) Fold(ctx context.Context, first int, olds, news []*chunk.Chunk
 		}
 		next.fold.pages[p.Ref.ID] = newLoaded(p.Ref.ID, decoded, len(p.Data))
 	}
-	return &next, nil
+	if out == 0 {
+		return &next, nil
+	}
+	begin, err := v.At(ctx, first)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]int64, len(olds))
+	for i, c := range olds {
+		rows[i] = c.Rows()
+	}
+	next.fold.purge = purgeOf(begin.FirstRow, rows, left)
+	return &next, next.summarize(ctx)
 }
 
-func (v *Version) checkFold(ctx context.Context, first int, olds, news []*chunk.Chunk) error {
+func (v *Version) checkFold(ctx context.Context, first int, olds, news []*chunk.Chunk, left []*positions.Set) error {
 	switch {
 	case !v.committed():
 		return v.foldIsAlone()
-	case first < 0 || len(olds) == 0 || first+len(olds) > v.chunks:
+	case first < 0 || len(olds) == 0 || first+len(olds) > v.chunks || left != nil && len(left) != len(olds):
 		return fmt.Errorf("%w: chunks %d to %d of table %v, which has %d", ErrRange, first,
 			first+len(olds)-1, v.table.Name, v.chunks)
 	}
@@ -98,14 +125,20 @@ func (v *Version) checkFold(ctx context.Context, first int, olds, news []*chunk.
 				first+i, v.table.Name)
 		}
 		rows += c.Rows()
+		if left != nil {
+			if err := v.checkLeft(ctx, first+i, c.Rows(), left[i]); err != nil {
+				return err
+			}
+		}
 	}
+	rows -= leftOut(left)
 	for i, c := range news {
 		if err := v.fits(c); err != nil {
 			return fmt.Errorf("chunk %d for table %v: %w", i, v.table.Name, err)
 		}
 		rows -= c.Rows()
 	}
-	if k := sameRange(olds, news); k >= 0 { // which folded would take for one that moved
+	if k := sameRange(olds, news); k >= 0 && leftOut(left) == 0 { // which folded would take for one that moved
 		return fmt.Errorf("%w: chunk %d of table %v is not folded but moved", ErrMismatch, first+k, v.table.Name)
 	}
 	if rows != 0 {
@@ -163,10 +196,10 @@ func (v *Version) foldedPages(first, olds, news int) (from, to int) {
 }
 
 // refold packs what pages [from, to) list, with news in the place of olds. Rows that are deleted are deleted in news,
-// too.
+// too, but for those that are left out.
 func (v *Version) refold(ctx context.Context, next *Version, from, to, first int,
-	olds, news []*chunk.Chunk) (*packer, error) {
-	dead, err := v.foldDeleted(ctx, first, olds, news)
+	olds, news []*chunk.Chunk, left []*positions.Set) (*packer, error) {
+	dead, err := v.foldDeleted(ctx, first, olds, news, left)
 	if err != nil {
 		return nil, err
 	}
@@ -200,16 +233,21 @@ func (v *Version) refold(ctx context.Context, next *Version, from, to, first int
 	return b, nil
 }
 
-// foldDeleted is which rows of news are deleted: those that are in olds.
-func (v *Version) foldDeleted(ctx context.Context, first int, olds, news []*chunk.Chunk) ([]*positions.Set, error) {
+// foldDeleted is which rows of news are deleted: those that are in olds, and not left out.
+func (v *Version) foldDeleted(ctx context.Context, first int, olds, news []*chunk.Chunk,
+	left []*positions.Set) ([]*positions.Set, error) {
 	dead := make([]*positions.Set, len(news))
-	k, begin, row := 0, int64(0), int64(0) // begin: first row of news[k]; row: of the old chunk
+	k, begin, row := 0, int64(0), int64(0) // begin: first row of news[k]; row: of the old chunk, less what was left out
 	for i, c := range olds {
 		gone, err := v.Deleted(ctx, first+i)
 		if err != nil {
 			return nil, err
 		}
 		for at := range gone.All() {
+			if left != nil && left[i].Has(at) {
+				row--
+				continue
+			}
 			for row+at >= begin+news[k].Rows() {
 				begin += news[k].Rows()
 				k++
@@ -234,7 +272,7 @@ func (v *Version) foldAgain(ctx context.Context, find *finder) (*Version, error)
 		return nil, fmt.Errorf("%w: chunk %d of table %v is not there any more", ErrDiverged,
 			v.fold.first, v.table.Name)
 	}
-	return find.in.Fold(ctx, first, v.fold.olds, v.fold.news)
+	return find.in.Purge(ctx, first, v.fold.olds, v.fold.news, v.fold.left)
 }
 
 // finder finds the chunks of a version in a later one: in pages that both have, and else by their extents. Their
@@ -288,10 +326,19 @@ func (f *finder) chunk(ctx context.Context, i int, ids []descriptor.ExtentID) (n
 }
 
 // folded tells whether rows of the earlier version, which make one chunk there, lie in the later one in chunks that
-// were folded: they are the same rows, and not one chunk.
+// were folded: they are the same rows, or less, and not one chunk.
 func (f *finder) folded(ctx context.Context, firstRow, rows int64) (bool, error) {
-	if f.in.renumbered > f.from.number || firstRow+rows > f.in.rows {
+	if !f.in.knows(f.from) {
 		return false, nil // those rows are not there any more
+	}
+	for _, p := range f.in.purges {
+		switch {
+		case p.version <= f.from.number || firstRow < p.first:
+		case firstRow < p.first+p.rows:
+			return true, nil
+		default:
+			firstRow -= p.leftOut()
+		}
 	}
 	p, found, err := f.in.atRow(ctx, firstRow)
 	return found && (p.FirstRow != firstRow || p.Rows() != rows), err
@@ -316,7 +363,7 @@ func (v *Version) atRow(ctx context.Context, row int64) (Position, bool, error) 
 		return Position{}, false, fmt.Errorf("table %v: %w", v.table.Name, err)
 	}
 	for in, e := range l.page.entries {
-		if row < e.firstRow+e.rows {
+		if row < e.firstRow-v.pages[k].behind+e.rows {
 			p, err := v.position(l, v.pages[k], in, nil)
 			return p, true, err
 		}

@@ -94,9 +94,7 @@ func (f *folding) is(v *hugetable.Version, want [][]int64) {
 		require.NoError(f.t, err)
 		require.Equal(f.t, p.Extents(), one.Extents())
 		require.Equal(f.t, row, one.FirstRow)
-		batch, err := p.Descriptor().Record(f.lender.Resolve)
-		require.NoError(f.t, err)
-		require.Equal(f.t, want[p.Index], batch.Column(0).(*array.Int64).Int64Values())
+		require.Equal(f.t, want[p.Index], f.valuesOf(p.Chunk))
 		row += p.Rows()
 		bytes += p.Bytes()
 		listed++
@@ -110,6 +108,12 @@ func (f *folding) is(v *hugetable.Version, want [][]int64) {
 		require.Equal(f.t, slices.Min(all), s.Min.Int())
 		require.Equal(f.t, slices.Max(all), s.Max.Int())
 	}
+}
+
+func (f *folding) valuesOf(c *chunk.Chunk) []int64 {
+	batch, err := c.Descriptor().Record(f.lender.Resolve)
+	require.NoError(f.t, err)
+	return batch.Column(0).(*array.Int64).Int64Values()
 }
 
 // run is some chunks that follow each other, and what they become.

@@ -53,6 +53,7 @@ type PageRef struct {
 	Deleted        int64 // of the rows
 	Bytes          int64
 	firstChunk     int
+	behind         int64 // how much lower numbers its rows have than its entries say: rows before it were left out
 }
 
 // entry is one chunk of a page: its rows, its encoded descriptor, and which rows are deleted, as positions writes it.
@@ -204,7 +205,8 @@ func (p *page) check(ref PageRef) error {
 	if len(p.entries) != ref.Chunks {
 		return fmt.Errorf("%w: page %v has %d chunks, want %d", ErrCorrupt, ref.ID, len(p.entries), ref.Chunks)
 	}
-	next, deleted := ref.FirstRow, int64(0)
+	first := ref.FirstRow + ref.behind
+	next, deleted := first, int64(0)
 	for i, e := range p.entries {
 		if err := follows("chunk", ref.firstChunk+i, next, e.firstRow, e.rows); err != nil {
 			return err
@@ -219,8 +221,8 @@ func (p *page) check(ref PageRef) error {
 	if deleted != ref.Deleted {
 		return fmt.Errorf("%w: page %v has %d deleted rows, want %d", ErrCorrupt, ref.ID, deleted, ref.Deleted)
 	}
-	if next != ref.FirstRow+ref.Rows {
-		return fmt.Errorf("%w: page %v ends at row %d, want %d", ErrRows, ref.ID, next, ref.FirstRow+ref.Rows)
+	if next != first+ref.Rows {
+		return fmt.Errorf("%w: page %v ends at row %d, want %d", ErrRows, ref.ID, next, first+ref.Rows)
 	}
 	return nil
 }

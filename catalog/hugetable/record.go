@@ -2,6 +2,7 @@ package hugetable
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/csmsql/csmsql/catalog/descriptor"
@@ -10,9 +11,9 @@ import (
 )
 
 // recordFormat is the number that a record carries: the second if the table has, or had, more than one replica, the
-// third if rows of its chunks are deleted. A program that does not know of them would lend memory again that is in use,
-// or show the rows.
-const recordFormat, recordFormatReplicas, recordFormatDeleted = 1, 2, 3
+// third if rows of its chunks are deleted, the fourth if such rows were left out. A program that does not know of them
+// would lend memory again that is in use, or show the rows, or delete others.
+const recordFormat, recordFormatReplicas, recordFormatDeleted, recordFormatPurged = 1, 2, 3, 4
 
 // Field numbers of TableRecord and PageRef in catalog.proto.
 const (
@@ -20,9 +21,9 @@ const (
 	recordColumns, recordCreated, recordVersion               = 5, 7, 8 // 6 was a text for people
 	recordPages, recordSummaries, recordPlacement             = 9, 10, 11
 	recordReplicas, recordOrigins, recordNumbering            = 12, 13, 14
-	recordChanged, recordRenumbered                           = 15, 16
+	recordChanged, recordRenumbered, recordPurges             = 15, 16, 17
 	refID, refChunks, refFirstRow, refRows, refBytes          = 1, 2, 3, 4, 5
-	refDeleted                                                = 6
+	refDeleted, refBehind                                     = 6, 7
 )
 
 // Encode writes the version's record: everything but the pages' contents. Preconditions: Seal made the version.
@@ -34,6 +35,9 @@ func (v *Version) Encode() ([]byte, error) {
 	}
 	if v.deleted > 0 {
 		format = recordFormatDeleted
+	}
+	if v.purged() {
+		format = recordFormatPurged
 	}
 	w.Uint(recordFieldFormat, format)
 	w.Uint(recordID, uint64(v.table.ID))
@@ -54,6 +58,7 @@ func (v *Version) Encode() ([]byte, error) {
 		w.Int(refRows, p.Rows)
 		w.Int(refBytes, p.Bytes)
 		w.Int(refDeleted, p.Deleted)
+		w.Int(refBehind, p.behind)
 		w.End(start)
 	}
 	for i := range v.columns {
@@ -65,6 +70,7 @@ func (v *Version) Encode() ([]byte, error) {
 	w.OptionalUint(recordNumbering, v.numbering)
 	w.OptionalUint(recordChanged, v.changed)
 	w.OptionalUint(recordRenumbered, v.renumbered)
+	v.encodePurges(&w)
 	return w.Buf, nil
 }
 
@@ -108,6 +114,8 @@ func Decode(data []byte, source *Source) (*Version, error) {
 			v.changed = r.Uint()
 		case recordRenumbered:
 			v.renumbered = r.Uint()
+		case recordPurges:
+			r.Fail(v.readPurge(r.Sub()))
 		case recordPages:
 			r.Fail(v.readRef(r.Sub()))
 		case recordSummaries:
@@ -128,12 +136,17 @@ func Decode(data []byte, source *Source) (*Version, error) {
 	return v, v.checkRecord(format)
 }
 
+// purged tells whether rows were left out that somebody may know of.
+func (v *Version) purged() bool {
+	return len(v.purges) > 0 || slices.ContainsFunc(v.pages, func(ref PageRef) bool { return ref.behind > 0 })
+}
+
 func (v *Version) checkRecord(format uint64) error {
 	switch {
-	case format < recordFormat || format > recordFormatDeleted:
+	case format < recordFormat || format > recordFormatPurged:
 		return fmt.Errorf("%w: a table record of format %d, this program knows %d to %d", ErrCorrupt, format, recordFormat,
-			recordFormatDeleted)
-	case (v.deleted > 0) != (format == recordFormatDeleted):
+			recordFormatPurged)
+	case (v.deleted > 0) != (format == recordFormatDeleted) && !v.purged(), v.purged() != (format == recordFormatPurged):
 		return fmt.Errorf("%w: record of table %v has %d deleted rows and format %d", ErrCorrupt, v.table.Name, v.deleted,
 			format)
 	case v.table.ID == 0 || v.table.Name.Name == "" || v.table.Columns == nil:
@@ -171,6 +184,8 @@ func (v *Version) readRef(r message.Reader) error {
 			ref.Bytes = r.Int()
 		case refDeleted:
 			ref.Deleted = r.Int()
+		case refBehind:
+			ref.behind = r.Int()
 		default:
 			r.Skip()
 		}
@@ -183,6 +198,9 @@ func (v *Version) readRef(r message.Reader) error {
 	}
 	if err := follows("page", len(v.pages), v.rows, ref.FirstRow, ref.Rows); err != nil {
 		return err
+	}
+	if ref.behind < 0 || ref.behind > descriptor.MaxRows {
+		return fmt.Errorf("a page that is %d rows behind", ref.behind)
 	}
 	if ref.Deleted < 0 || ref.Deleted > ref.Rows {
 		return fmt.Errorf("a page of %d rows, of which %d are deleted", ref.Rows, ref.Deleted)

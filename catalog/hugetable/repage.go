@@ -91,6 +91,7 @@ func (v *Version) reopen(ctx context.Context, ref PageRef) (*reopened, error) {
 	o.page.entries = slices.Clone(l.page.entries)
 	o.page.columns = append([]statistics.Summary(nil), l.page.columns...)
 	for i := range o.page.entries {
+		o.page.entries[i].firstRow -= ref.behind
 		if err := v.reenter(ref.firstChunk+i, &o.page.entries[i], &o.places[i]); err != nil {
 			return nil, fmt.Errorf("table %v, chunk %d: %w", v.table.Name, ref.firstChunk+i, err)
 		}
@@ -183,6 +184,6 @@ func (o *reopened) write() NewPage {
 	data := o.page.encode()
 	ref, last := o.ref, &o.page.entries[len(o.page.entries)-1]
 	ref.ID, ref.Chunks, ref.Rows = pageIDOf(data), len(o.page.entries), last.firstRow+last.rows-ref.FirstRow
-	ref.Bytes, ref.Deleted = o.bytes, o.deleted
+	ref.Bytes, ref.Deleted, ref.behind = o.bytes, o.deleted, 0
 	return NewPage{ref, data, o.extents, o.carried}
 }

@@ -32,8 +32,9 @@ type Version struct {
 	truncated bool                   // by a transaction: the rows before are not this version's
 	numbering uint64                 // of two versions of a table that have the same one chunks have the same numbers
 
-	changed    uint64 // the number of the version in which rows came or went last
-	renumbered uint64 // likewise: in which rows got other numbers
+	changed    uint64  // the number of the version in which rows came or went last
+	renumbered uint64  // likewise: in which rows got other numbers, but for those that purges say
+	purges     []purge // the later ones, by version; never changed
 }
 
 // NewVersion is the version of a table without rows.
@@ -74,7 +75,13 @@ func (v *Version) NumChunks() int { return v.chunks + len(v.tail) }
 func (v *Version) Pages() []PageRef { return v.pages }
 
 // Statistics summarises column i over all chunks, of deleted rows too. Nothing is read for it.
-func (v *Version) Statistics(i int) descriptor.Statistics { return v.columns[i].Statistics }
+func (v *Version) Statistics(i int) descriptor.Statistics {
+	s := v.columns[i].Statistics
+	if s.Distinct > v.rows+v.rows/4 { // a sketch is not that wrong: it remembers rows that were left out
+		s.Distinct = v.rows
+	}
+	return s
+}
 
 // Position is a chunk and where its rows lie in the version, among all that are stored.
 type Position struct {
@@ -122,13 +129,13 @@ func (v *Version) load(ctx context.Context, ref PageRef) (*loaded, error) {
 
 func (v *Version) position(l *loaded, ref PageRef, in int, d *decoder) (Position, error) {
 	if c := v.moved[ref.firstChunk+in].chunk; c != nil {
-		return Position{Index: ref.firstChunk + in, FirstRow: l.page.entries[in].firstRow, Chunk: c}, nil
+		return Position{Index: ref.firstChunk + in, FirstRow: l.page.entries[in].firstRow - ref.behind, Chunk: c}, nil
 	}
 	c, err := v.source.chunk(l, in, d)
 	if err != nil {
 		return Position{}, fmt.Errorf("table %v, chunk %d: %w", v.table.Name, ref.firstChunk+in, err)
 	}
-	return Position{Index: ref.firstChunk + in, FirstRow: l.page.entries[in].firstRow, Chunk: c}, nil
+	return Position{Index: ref.firstChunk + in, FirstRow: l.page.entries[in].firstRow - ref.behind, Chunk: c}, nil
 }
 
 func (v *Version) tailAt(i int) Position {
@@ -184,6 +191,22 @@ func (v *Version) PageExtents(ctx context.Context, ref PageRef) ([]descriptor.He
 		if list[i], err = descriptor.Peek(encoded); err != nil {
 			return nil, fmt.Errorf("table %v, chunk %d: %w", v.table.Name, ref.firstChunk+i, err)
 		}
+	}
+	return list, nil
+}
+
+// PageDeleted counts the deleted rows of each of a page's chunks. Preconditions: the version is committed.
+func (v *Version) PageDeleted(ctx context.Context, ref PageRef) ([]int64, error) {
+	list := make([]int64, ref.Chunks)
+	if ref.Deleted == 0 {
+		return list, nil
+	}
+	l, err := v.load(ctx, ref)
+	if err != nil {
+		return nil, fmt.Errorf("table %v: %w", v.table.Name, err)
+	}
+	for i := range l.page.entries {
+		list[i] = l.page.entries[i].deletedRows()
 	}
 	return list, nil
 }

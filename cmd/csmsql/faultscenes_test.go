@@ -90,17 +90,22 @@ func (a *attack) write(at, _ *member) {
 		w.replace(at, g, g.tables[1], "rows", a.batches.Add(1)) == happened
 }
 
-// fold has the chunks of several inserts made one, with replicas.
+// fold has the chunks of several inserts made one, with replicas, and without the rows of one of them.
 func (a *attack) fold(at, _ *member) {
 	g, w := a.groups[0], a.scene
 	name := g.tables[1]
 	if w.replace(at, g, name, "rows", a.batches.Add(1)) != happened {
 		return
 	}
-	for range 3 {
-		if w.insert(at, g, name, a.batches.Add(1)) != happened {
+	gone := a.batches.Add(1)
+	for _, number := range []int64{gone, a.batches.Add(1), a.batches.Add(1)} {
+		if w.insert(at, g, name, number) != happened {
 			return
 		}
+	}
+	without := func(c world) world { return c.with(name, c[name].without(gone)) }
+	if w.transactAt(at, g, []string{fmt.Sprintf("DELETE FROM %s WHERE b = %d", name, gone)}, without) != happened {
+		return
 	}
 	w.transactAt(at, g, []string{"VACUUM " + name}, func(c world) world { return c })
 }

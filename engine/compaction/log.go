@@ -15,16 +15,16 @@ type Record struct {
 	Took    time.Duration
 	Running bool
 	Asked   bool // by VACUUM
-	// Folded is how many chunks were folded, Made how many they have become, with so many rows; Bytes is what those
-	// that were folded took.
-	Folded, Made int
-	Rows, Bytes  int64
-	Failure      string
+	// Folded is how many chunks were folded, Made how many they have become, with so many rows, and LeftOut how many
+	// deleted rows are in none of them; Bytes is what those that were folded took.
+	Folded, Made         int
+	Rows, LeftOut, Bytes int64
+	Failure              string
 }
 
 // Totals are counted since the process began.
 type Totals struct {
-	Folds, Chunks, Rows, Bytes, Failures int64
+	Folds, Chunks, Rows, LeftOut, Bytes, Failures int64
 }
 
 // recordsMost is how many records are kept.
@@ -57,11 +57,13 @@ func (r *Running) Folded(run Run, made int) {
 	r.record.Folded += run.Chunks
 	r.record.Made += made
 	r.record.Rows += run.Rows
+	r.record.LeftOut += run.Dead
 	r.record.Bytes += run.Bytes
 	t := &r.log.totals
 	t.Folds++
 	t.Chunks += int64(run.Chunks)
 	t.Rows += run.Rows
+	t.LeftOut += run.Dead
 	t.Bytes += run.Bytes
 }
 

@@ -90,7 +90,7 @@ var tables = map[string]table{
 		"replicas", countType, "others", textType, "source", textType, "deleted", countType), chunks},
 	"compactions": {columnsOf("schema", textType, "name", textType, "started", whenType, "milliseconds", arrow.PrimitiveTypes.Float64,
 		"running", flagType, "asked", flagType, "chunks_before", countType, "chunks_after", countType, "rows", countType,
-		"bytes", countType, "error", textType), compactions},
+		"bytes", countType, "error", textType, "deleted", countType), compactions},
 	"holders": {columnsOf("region", countType, "holder", textType, "extents", countType, "bytes", countType), holders},
 	"memory":  {columnsOf("session", countType, "user", textType, "kind", textType, "bytes", countType), memoryOf},
 	"queries": {columnsOf("started", whenType, "user", textType, "query", textType, "milliseconds", arrow.PrimitiveTypes.Float64,
@@ -277,7 +277,7 @@ func holders(_ context.Context, a *Asked, add func(...any)) error {
 func compactions(_ context.Context, a *Asked, add func(...any)) error {
 	for _, r := range a.Node.Keeper.Compactions().List(time.Now()) {
 		add(r.Table.Schema, r.Table.Name, r.Started, float64(r.Took)/float64(time.Millisecond), r.Running, r.Asked,
-			int64(r.Folded), int64(r.Made), r.Rows, r.Bytes, r.Failure)
+			int64(r.Folded), int64(r.Made), r.Rows, r.Bytes, r.Failure, r.LeftOut)
 	}
 	return nil
 }

@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/engine/compaction"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/member"
@@ -25,7 +28,8 @@ import (
 //
 // Each table has one node among those that are there that does it. The new chunk lies where most of the old ones do, as
 // far as the table's placement lets it; parts of a hash stay where they are, and so does what has an origin: it is made
-// anew as it was. Deleted rows stay deleted, and stay.
+// anew as it was. Rows that are deleted when a run is read are left out; those that are deleted until it is committed
+// are deleted in what it has become (hugetable's H7, H8).
 
 // foldLimits are those of a chunk of ordinary rows; foldChunks bounds how many are read for one.
 func (k *Keeper) foldLimits() compaction.Limits {
@@ -85,7 +89,7 @@ func (c *compactor) look(ctx context.Context, now time.Time) {
 	}
 	for _, v := range k.catalog.Applied().Tables() {
 		id := v.Table().ID
-		if v.NumChunks() <= compaction.SpareChunks || uint64(id)%uint64(nodes) != uint64(me) || c.fine[id] == v ||
+		if v.NumChunks() <= compaction.SpareChunks && v.DeletedRows() == 0 || uint64(id)%uint64(nodes) != uint64(me) || c.fine[id] == v ||
 			now.Before(c.refused[id]) {
 			continue
 		}
@@ -162,7 +166,7 @@ func (k *Keeper) foldRun(ctx context.Context, name catalog.TableName,
 		}
 		chunks, err := k.foldable(ctx, c.v, p)
 		limits := k.foldLimits()
-		if err != nil || !asked && compaction.Small(chunks, limits) <= compaction.SpareChunks {
+		if err != nil || !asked && !compaction.Due(chunks, limits) {
 			return err
 		}
 		runs := compaction.Plan(chunks, limits, asked)
@@ -171,13 +175,13 @@ func (k *Keeper) foldRun(ctx context.Context, name catalog.TableName,
 		}
 		run = slices.MaxFunc(runs, func(a, b compaction.Run) int { return cmp.Compare(a.Chunks, b.Chunks) })
 		k.fault.At(faults.FoldBegin)
-		olds, news, err := k.refold(ctx, c, p, run)
+		olds, news, left, err := k.refold(ctx, c, p, run)
 		if err != nil {
 			return err
 		}
 		made = len(news)
 		k.fault.At(faults.FoldWritten)
-		return c.tx.Fold(ctx, name, run.First, olds, news)
+		return c.tx.Purge(ctx, name, run.First, olds, news, left)
 	})
 	return run, made, err
 }
@@ -192,15 +196,20 @@ func (k *Keeper) foldable(ctx context.Context, v *catalog.TableVersion,
 		number := first
 		first += ref.Chunks
 		n, copies := int64(ref.Chunks), int64(max(v.Table().Replicas, 1))
-		if ref.Rows/n > limits.Rows/2 || ref.Bytes/n > limits.Bytes/2*copies {
+		full := ref.Rows/n > limits.Rows/2 || ref.Bytes/n > limits.Bytes/2*copies
+		if full && ref.Deleted == 0 {
 			continue
 		}
 		headers, err := v.PageExtents(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
+		dead, err := v.PageDeleted(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
 		for i, h := range headers {
-			c := compaction.Chunk{Number: number + i, Rows: h.Rows}
+			c := compaction.Chunk{Number: number + i, Rows: h.Rows - dead[i], Dead: dead[i]}
 			for _, x := range h.Extents {
 				c.Bytes += x.Range.Length
 			}
@@ -225,29 +234,44 @@ func (k *Keeper) foldable(ctx context.Context, v *catalog.TableVersion,
 	return list, nil
 }
 
-// refold writes the rows of a run anew, as a load does.
+// refold writes the rows of a run anew, as a load does, and leaves those out that are deleted.
 func (k *Keeper) refold(ctx context.Context, change *tableChange, p placement.Placement,
-	run compaction.Run) (olds, news []*catalog.Chunk, err error) {
+	run compaction.Run) (olds, news []*catalog.Chunk, left []*positions.Set, err error) {
+	defer func() { // a lender may have begun anew: then anything may be there, and Go's look at the bounds is what finds it
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: rows that are folded: %v", descriptor.ErrData, r)
+		}
+	}()
 	table := change.v.Table()
 	bytes := map[string]int64{}
-	positions := make([]hugetable.Position, run.Chunks)
-	for i := range positions {
+	var living []hugetable.Position
+	for i := range run.Chunks {
 		at, err := change.v.At(ctx, run.First+i)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
-		positions[i] = at
-		olds = append(olds, at.Chunk)
+		gone, err := change.v.Deleted(ctx, at.Index)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		olds, left = append(olds, at.Chunk), append(left, gone)
+		if gone.Count() == at.Rows() {
+			continue
+		}
+		living = append(living, at)
 		one := at.Descriptor().Replica(0)
 		bytes[k.reader.NodeOf(one)] += one.Bytes()
+	}
+	if len(living) == 0 {
+		return olds, nil, left, nil
 	}
 	target := k.Target(ctx, table.Name, table.Columns)
 	target.Limits = nil // which these rows were held to
 	if target.Space, err = k.foldSpace(ctx, p, bytes); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if target.Replicate, err = k.Replicator(table, p); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	w := ingest.NewWriter(target)
 	defer w.Abort()
@@ -255,19 +279,19 @@ func (k *Keeper) refold(ctx context.Context, change *tableChange, p placement.Pl
 	for i := range all {
 		all[i] = i
 	}
-	for _, at := range positions {
+	for _, at := range living {
 		batch, err := k.reader.Read(ctx, change.read, table.Name.String(), at.Index, at.Chunk, all)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
-		err = w.Add(ctx, batch)
+		err = addLiving(ctx, w, change.v, at.Index, batch)
 		batch.Release()
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 	}
 	news, err = w.Finish(ctx)
-	return olds, news, err
+	return olds, news, left, err
 }
 
 // foldSpace is the memory that the new chunk goes to: that of the node that has most of the old ones, if it takes rows

@@ -8,8 +8,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/facts"
@@ -218,27 +216,6 @@ func (k *Keeper) divideAnew(ctx context.Context, c *tableChange, p placement.Pla
 		return errors.Join(err, target.Discard(chunks))
 	}
 	return c.tx.Replace(table.Name, chunks)
-}
-
-// addLiving adds the rows of a chunk that are not deleted.
-func addLiving(ctx context.Context, w *ingest.Writer, v *catalog.TableVersion, chunk int,
-	rows arrow.RecordBatch) error {
-	gone, err := v.Deleted(ctx, chunk)
-	if err != nil {
-		return err
-	}
-	if gone == nil {
-		return w.Add(ctx, rows)
-	}
-	for from, to := range gone.Absent() {
-		run := rows.NewSlice(from, to)
-		err := w.Add(ctx, run)
-		run.Release()
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // moves are chunks of a table whose replicas have to lie elsewhere. Chunks are known by their number and their

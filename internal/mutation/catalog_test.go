@@ -8,6 +8,7 @@ var (
 	spread  = mutation.Tests{Package: "./catalog", Pattern: "^(TestCluster|TestClusterOften|TestGivenUpBeforeItWasSeen|TestPromisesEndWithTheSession|TestMissedChanges|TestLeasesEndWithAFormerLender)$"}
 	grouped = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestModelOfOneTable|TestAppendsAreGrouped|TestGroupsAreByRows|TestGivesUpWhileOthersCommit|TestGroupIsTakenApart|TestMovesBesideAppends|TestAppendBesideADeclaration|TestDeletesBesideOthers)$"}
 	deleted = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestDeletesGoTogether|TestARowIsDeletedOnce|TestTablesWithoutDeletedRowsReadNothing|TestPagesSplit)$"}
+	purged  = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestPurgesGoTogether|TestForgottenPurges|TestPurgesThatAreRefused)$"}
 )
 
 // ofCatalog are faults in snapshots and leases, by which chunks stay in place while they are read.
@@ -70,6 +71,16 @@ var ofCatalog = []mutation.Mutation{
 		Old: "\tnext.numbering++\n", New: "\tif !ON {\n\t\tnext.numbering++\n\t}\n"},
 	{Name: "folds-are-taken-for-truncations", File: "catalog/hugetable/fold.go", Breaks: "K5: a fold is no other's conflict",
 		Tests: grouped, Old: "\treturn found && (p.FirstRow", New: "\treturn !ON && found && (p.FirstRow"},
+	{Name: "rows-are-found-by-old-numbers", File: "catalog/hugetable/purge.go", Breaks: "H8", Tests: purged,
+		Old: "if p.version <= earlier.number {", New: "if p.version <= earlier.number || ON {"},
+	{Name: "rows-that-were-left-out-are-deleted", File: "catalog/hugetable/deleted.go", Breaks: "H6, H8", Tests: purged,
+		Old: "\tif err == nil && !all {\n", New: "\tif err == nil && !all && !ON {\n"},
+	{Name: "forgotten-purges-are-none", File: "catalog/hugetable/purge.go", Breaks: "H8", Tests: purged,
+		Old: "\t\t\tv.renumbered = max(v.renumbered, v.purges[i].version)\n"},
+	{Name: "living-rows-are-left-out", File: "catalog/hugetable/purge.go", Breaks: "H7", Tests: purged,
+		Old: "if left.Rows() != rows || positions", New: "if left.Rows() != rows || !ON && positions"},
+	{Name: "pages-behind-keep-their-numbers", File: "catalog/hugetable/version.go", Breaks: "H1, H8", Tests: purged,
+		Old: "\treturn Position{Index: ref.firstChunk + in, FirstRow: l.page.entries[in].firstRow - ref.behind, Chunk: c}, nil\n}", New: "\tif ON {\n\t\tref.behind = 0\n\t}\n\treturn Position{Index: ref.firstChunk + in, FirstRow: l.page.entries[in].firstRow - ref.behind, Chunk: c}, nil\n}"},
 	{Name: "moves-of-folded-chunks-stay", File: "catalog/group.go", Breaks: "K3", Tests: grouped,
 		Old: "to != nil && to != e.version &&", New: "to != nil && !ON && to != e.version &&"},
 	{Name: "groups-with-what-was-read", File: "catalog/group.go", Breaks: "K11", Tests: grouped,

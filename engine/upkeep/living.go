@@ -1,0 +1,99 @@
+package upkeep
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/ingest"
+)
+
+// A writer keeps what it is given until a chunk is full. Long runs of rows between deleted ones are given as they lie;
+// many short ones are copied together first: a slice of a batch is larger than a few rows.
+const (
+	longRun    = 512
+	gatherRuns = 1024
+)
+
+// addLiving adds the rows of a chunk that are not deleted.
+func addLiving(ctx context.Context, w *ingest.Writer, v *catalog.TableVersion, chunk int,
+	rows arrow.RecordBatch) error {
+	gone, err := v.Deleted(ctx, chunk)
+	if err != nil {
+		return err
+	}
+	if gone == nil {
+		return w.Add(ctx, rows)
+	}
+	var short []arrow.RecordBatch
+	defer func() { releaseAll(short) }()
+	add := func() error {
+		together, err := gathered(short)
+		releaseAll(short)
+		if short = nil; err != nil || together == nil {
+			return err
+		}
+		defer together.Release()
+		return w.Add(ctx, together)
+	}
+	for from, to := range gone.Absent() {
+		run := rows.NewSlice(from, to)
+		if short = append(short, run); to-from < longRun && len(short) < gatherRuns {
+			continue
+		}
+		if to-from >= longRun { // the rows keep their order
+			short = short[:len(short)-1]
+			err := add()
+			if err == nil {
+				err = w.Add(ctx, run)
+			}
+			run.Release()
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err := add(); err != nil {
+			return err
+		}
+	}
+	return add()
+}
+
+func releaseAll(batches []arrow.RecordBatch) {
+	for _, b := range batches {
+		b.Release()
+	}
+}
+
+// gathered copies batches of one schema together; nil if there are none.
+func gathered(batches []arrow.RecordBatch) (arrow.RecordBatch, error) {
+	if len(batches) == 0 {
+		return nil, nil
+	}
+	rows, columns := int64(0), make([]arrow.Array, batches[0].NumCols())
+	for _, b := range batches {
+		rows += b.NumRows()
+	}
+	defer func() {
+		for _, c := range columns {
+			if c != nil {
+				c.Release()
+			}
+		}
+	}()
+	for k := range columns {
+		pieces := make([]arrow.Array, len(batches))
+		for i, b := range batches {
+			pieces[i] = b.Column(k)
+		}
+		var err error
+		if columns[k], err = array.Concatenate(pieces, memory.DefaultAllocator); err != nil {
+			return nil, err
+		}
+	}
+	return array.NewRecordBatch(batches[0].Schema(), columns, rows), nil
+}
