@@ -555,6 +555,9 @@ func TestViewsAndWhatTheyRead(t *testing.T) {
 		"written below":        {func(tx *catalog.Transaction) error { return tx.Truncate(tableA) }, over(tableA), ""},
 		"written later":        {over(tableA), func(tx *catalog.Transaction) error { return tx.Truncate(tableA) }, ""},
 		"reads nothing":        {over(), dropA, ""},
+		"altered below":        {over(tableA), alterA, "40001"},
+		"made over altered":    {alterA, over(tableA), "40001"},
+		"constraints below":    {over(tableA), func(tx *catalog.Transaction) error { return tx.Redeclare(tableA, columns) }, ""},
 		"replaced below":       {over(tableA), func(tx *catalog.Transaction) error { return errors.Join(dropA(tx), createA(tx)) }, ""},
 	} {
 		w := newWorld(t, store.Limits{})
@@ -580,6 +583,15 @@ func TestViewsAndWhatTheyRead(t *testing.T) {
 	w.must(func(tx *catalog.Transaction) error { // made and taken away again
 		return errors.Join(over(tableA)(tx), tx.DropView(v), dropA(tx))
 	})
+}
+
+// alterA gives a table a column more.
+func alterA(tx *catalog.Transaction) error {
+	more, err := hugetable.AddColumn(columns, arrow.Field{Name: "more", Type: arrow.PrimitiveTypes.Int8, Nullable: true}, nil)
+	if err != nil {
+		return err
+	}
+	return tx.Alter(tableA, more)
 }
 
 func createA(tx *catalog.Transaction) error {

@@ -171,6 +171,7 @@ func (w *commit) redefine(ctx context.Context, t *Transaction, rows map[TableNam
 		}
 	}
 	w.readers(t)
+	w.alteredBelow(t, rows)
 	return w.compareReads(t)
 }
 
@@ -280,6 +281,7 @@ func (w *commit) readers(t *Transaction) {
 		}
 		w.compares(store.Present(key))
 		w.compares(store.Present(nameKey(name)))
+		w.compares(store.NothingNewer(columnsKey(id), t.base.revision))
 		w.put(readerKey(id), nil)
 		marked[id] = true
 	}
@@ -287,6 +289,18 @@ func (w *commit) readers(t *Transaction) {
 		if id := identity(t.base, name); id != 0 && identity(t.own, name) == 0 && !marked[id] {
 			w.compares(store.NothingNewer(readerKey(id), t.base.revision))
 			w.remove(readerKey(id))
+			w.remove(columnsKey(id))
+		}
+	}
+}
+
+// alteredBelow is for tables that get other columns: a view that was made since means those that it was made over
+// (K10). It leaves a mark for views to come, as those do.
+func (w *commit) alteredBelow(t *Transaction, rows map[TableName]*TableVersion) {
+	for name, v := range rows {
+		if before, ok := t.base.tables[name]; ok && !hugetable.SameNumbers(before.version, v) {
+			w.compares(store.NothingNewer(readerKey(v.Table().ID), t.base.revision))
+			w.put(columnsKey(v.Table().ID), nil)
 		}
 	}
 }

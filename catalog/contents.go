@@ -122,6 +122,7 @@ const (
 	nodePrefix     = "node/"
 	presencePrefix = "presence/"
 	readerPrefix   = "reader/"  // by relation: the newest view that reads it
+	columnsPrefix  = "columns/" // by table: the newest change of its columns
 	outcomePrefix  = "outcome/" // by node: the token of its last commit
 	catalogFormat  = 1
 	nameSeparator  = "\x00"
@@ -136,6 +137,7 @@ func nameKey(n TableName) string                     { return namesOf(n.Schema) 
 func tableKey(id TableID) string                     { return tablePrefix + hexadecimal(uint64(id)) }
 func viewKey(id TableID) string                      { return viewPrefix + hexadecimal(uint64(id)) }
 func readerKey(id TableID) string                    { return readerPrefix + hexadecimal(uint64(id)) }
+func columnsKey(id TableID) string                   { return columnsPrefix + hexadecimal(uint64(id)) }
 func pageKey(id PageID) string                       { return pagePrefix + id.String() }
 func unchanged(key string, r Revision) store.Compare { return store.Unchanged(key, r) }
 

@@ -179,7 +179,8 @@ func (t *Transaction) CreateTable(ctx context.Context, name TableName, columns *
 	if err != nil {
 		return Table{}, err
 	}
-	table := Table{ID: TableID(id), Name: name, Columns: columns, Placement: options.Placement, Replicas: options.Replicas, CreatedAt: t.catalog.options.Now().UTC()}
+	table := Table{ID: TableID(id), Name: name, Columns: hugetable.Unnumbered(columns), Placement: options.Placement,
+		Replicas: options.Replicas, CreatedAt: t.catalog.options.Now().UTC()}
 	t.setTable(own, name, hugetable.NewVersion(table, t.catalog.source))
 	return table, nil
 }
@@ -313,6 +314,14 @@ func (t *Transaction) SetReplicas(name TableName, replicas int) error {
 // Redeclare gives a table's columns other properties, which all of its rows have; see TableVersion.Redeclare.
 func (t *Transaction) Redeclare(name TableName, columns *arrow.Schema) error {
 	return t.changeTable(name, takeNothing, func(v *TableVersion) (*TableVersion, error) { return v.Redeclare(columns) })
+}
+
+// Alter gives a table other columns; see TableVersion.Alter.
+func (t *Transaction) Alter(name TableName, columns *arrow.Schema) error {
+	if err := checkColumns(columns); err != nil {
+		return err
+	}
+	return t.changeTable(name, takeNothing, func(v *TableVersion) (*TableVersion, error) { return v.Alter(columns) })
 }
 
 // changeTable gives a table its next version. First it takes the chunks that the version gets: they are the

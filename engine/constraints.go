@@ -9,16 +9,17 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/alteration"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/definition"
+	"github.com/csmsql/csmsql/engine/dependency"
 	"github.com/csmsql/csmsql/engine/snapshot"
-	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// Constraints of ALTER TABLE (package definition), and what rows that are there say to them.
+// ALTER TABLE about columns and constraints (package alteration).
 
 // definitions reads those of a statement that sees v.
 func (s *Session) definitions(v *snapshot.View) *definition.Reader {
@@ -35,141 +36,134 @@ func (s *Session) warnOfKeys(written []statement.Constraint) {
 	}
 }
 
-// addConstraint is ALTER TABLE … ADD. Rows that are there are held to a check, to a key, and to the NOT NULL of a
-// primary key.
-func (st *Statement) addConstraint(ctx context.Context, head *statement.AddConstraint) (*Rows, error) {
-	s := st.session
-	missing := false
-	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
-		version, err := v.Target(head.Name)
-		if missing = head.IfExists && isState(err, "42P01"); missing {
-			return nil
-		}
-		if err == snapshot.ErrTemporary {
-			return sqlerror.New("0A000", "constraints of a temporary table cannot be added").WithHint("Write them into its CREATE TEMP TABLE.")
-		}
-		if err != nil {
-			return st.parsed.PointAt(err, head.Name.Name)
-		}
-		table := version.Table()
-		schema, err := s.definitions(v).Constrained(table.Name, table.Columns, head.Constraints)
-		if err != nil {
-			return err
-		}
-		if err := s.holds(ctx, v, table, schema); err != nil {
-			return err
-		}
-		declared := table
-		declared.Columns = schema
-		if err := s.engine.keys.Whole(ctx, version, declared, table); err != nil {
-			return err
-		}
-		return tx.Redeclare(table.Name, schema)
-	})
-	if err != nil {
-		return nil, err
-	}
-	if missing {
-		s.notice(Notice{Severity: "NOTICE", State: "00000", Message: fmt.Sprintf("relation %q does not exist, skipping", head.Name.String())})
-		return done("ALTER TABLE", 0), nil
-	}
-	s.warnOfKeys(head.Constraints)
-	return done("ALTER TABLE", 0), nil
-}
-
 func isState(err error, state string) bool {
 	e, ok := err.(*Error)
 	return ok && e.State == state
 }
 
-// holds is an error if rows of a table are not what a schema with further constraints says.
-func (s *Session) holds(ctx context.Context, v *snapshot.View, table catalog.Table, schema *arrow.Schema) error {
-	promises, err := definition.Promises(table, schema)
-	if err != nil {
-		return err
+// alterations alters tables in a transaction whose contents v shows.
+func (s *Session) alterations(tx *catalog.Transaction, v *snapshot.View) alteration.Host {
+	return alteration.Host{
+		Definitions: s.definitions, Views: s.viewTexts, Warn: s.warnOfKeys, Whole: s.engine.keys.Whole,
+		Seeing: func(contents *catalog.Contents) *snapshot.View { return s.seeing(contents, v.Lease.Hold(), v.Own) },
+		Plan: func(ctx context.Context, v *snapshot.View, text string) (*arrow.Schema, error) {
+			plan, err := s.planQuery(ctx, dialect.SourceOf(text), v)
+			if err != nil {
+				return nil, err
+			}
+			defer plan.close()
+			return plan.schema, nil
+		},
+		Each: func(ctx context.Context, v *snapshot.View, text string, each func(arrow.RecordBatch) error) error {
+			return s.each(ctx, v, text, nil, each)
+		},
+		Write: func(ctx context.Context, v *snapshot.View, text string, to catalog.TableName) error {
+			return s.withRows(ctx, v, text, nil, func(rows *Rows) error {
+				_, err := s.engine.upkeep.Store(ctx, tx, to, s.settings.Zone(), rows.nextOwned, nil, nil)
+				return err
+			})
+		},
+		Drop: func(list []dependency.Object) error { return s.dropObjects(tx, list) },
+		Notice: func(message, detail string) {
+			s.notice(Notice{Severity: "NOTICE", State: "00000", Message: message, Detail: detail})
+		},
 	}
-	for _, p := range promises {
-		found, err := s.finds(ctx, v, table.Name, p.Alias, p.Broken)
-		if err != nil {
-			return err
-		}
-		if found {
-			return p.Err
-		}
-	}
-	return nil
 }
 
-// finds tells whether a table has a row of which a condition is true. alias is what the condition calls the table.
-func (s *Session) finds(ctx context.Context, v *snapshot.View, table catalog.TableName, alias, condition string) (bool, error) {
-	found, err := s.asked(ctx, v, "SELECT 1 AS found FROM "+duckdb.QuoteIdentifier(table.Schema)+"."+
-		duckdb.QuoteIdentifier(table.Name)+" AS "+duckdb.QuoteIdentifier(alias)+" WHERE "+condition+" LIMIT 1", nil)
-	return len(found) > 0, err
+// each gives what a query in v does, batch by batch.
+func (s *Session) each(ctx context.Context, v *snapshot.View, text string, args []any,
+	each func(arrow.RecordBatch) error) error {
+	return s.withRows(ctx, v, text, args, func(rows *Rows) error {
+		for {
+			batch, err := rows.Next(ctx)
+			if isEnd(err) {
+				return nil
+			}
+			if err == nil {
+				err = each(batch)
+				batch.Release()
+			}
+			if err != nil {
+				return err
+			}
+		}
+	})
 }
 
 // asked is the column of text that a question of the engine's own gives, which has few rows.
 func (s *Session) asked(ctx context.Context, v *snapshot.View, text string, args []any) (values []string, err error) {
+	err = s.each(ctx, v, text, args, func(batch arrow.RecordBatch) error {
+		for i := range int(batch.NumRows()) {
+			values = append(values, strings.Clone(batch.Column(0).ValueStr(i))) // it lies in the batch
+		}
+		return nil
+	})
+	return values, err
+}
+
+// withRows runs a query in v that is no user's text.
+func (s *Session) withRows(ctx context.Context, v *snapshot.View, text string, args []any, use func(*Rows) error) error {
 	q, err := s.planDuck(ctx, dialect.SourceOf(text), v)
 	if err != nil {
-		return nil, dialect.WithoutPosition(err)
+		return dialect.WithoutPosition(err)
 	}
 	defer q.close()
 	rows, err := q.execute(ctx, v, args)
 	if err != nil {
-		return nil, dialect.WithoutPosition(err)
+		return dialect.WithoutPosition(err)
 	}
 	defer rows.Close()
-	for {
-		batch, err := rows.Next(ctx)
-		if isEnd(err) {
-			return values, nil
-		}
-		if err != nil {
-			return nil, dialect.WithoutPosition(err)
-		}
-		for i := range int(batch.NumRows()) {
-			values = append(values, strings.Clone(batch.Column(0).ValueStr(i))) // it lies in the batch
-		}
-		batch.Release()
-	}
+	return dialect.WithoutPosition(use(rows))
 }
 
-// dropConstraint is ALTER TABLE … DROP CONSTRAINT.
-func (st *Statement) dropConstraint(ctx context.Context, head *statement.DropConstraint) (*Rows, error) {
-	s := st.session
-	var skipped string
-	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
-		version, err := v.Target(head.Name)
-		if head.IfExists && isState(err, "42P01") {
-			skipped = fmt.Sprintf("relation %q does not exist, skipping", head.Name.String())
+// alter is ALTER TABLE about columns. It is repeated if somebody else has written to the table meanwhile.
+func (st *Statement) alter(ctx context.Context, name statement.Name, ifExists bool, change func(context.Context,
+	*catalog.Transaction, *snapshot.View, *catalog.TableVersion) error) (*Rows, error) {
+	s, rows := st.session, int64(0)
+	err := st.writeRows(ctx, &rows, func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View) error {
+		version, err := v.Target(name)
+		if ifExists && isState(err, "42P01") {
+			s.notice(Notice{Severity: "NOTICE", State: "00000",
+				Message: fmt.Sprintf("relation %q does not exist, skipping", name.String())})
 			return nil
 		}
+		if err == snapshot.ErrTemporary {
+			return sqlerror.New("0A000",
+				"a temporary table cannot be altered").WithHint("Make it anew: CREATE TEMP TABLE … AS SELECT …")
+		}
 		if err != nil {
-			return st.parsed.PointAt(err, head.Name.Name)
+			return st.parsed.PointAt(err, name.Name)
 		}
-		table := version.Table()
-		list, err := constraint.Of(table.Columns)
-		if err != nil {
-			return err
-		}
-		at := slices.IndexFunc(list, func(k constraint.Constraint) bool { return k.Name == head.Constraint })
-		if at < 0 && head.Missing {
-			skipped = fmt.Sprintf("constraint %q of relation %q does not exist, skipping", head.Constraint, table.Name.Name)
-			return nil
-		}
-		if at < 0 {
-			return sqlerror.New("42704", "constraint %q of relation %q does not exist", head.Constraint, table.Name.Name)
-		}
-		schema, err := constraint.Mark(table.Columns, slices.Delete(list, at, at+1)) // NOT NULL stays, as in PostgreSQL
-		if err != nil {
-			return err
-		}
-		return tx.Redeclare(table.Name, schema)
+		return change(ctx, tx, v, version)
 	})
-	if err == nil && skipped != "" {
-		s.notice(Notice{Severity: "NOTICE", State: "00000", Message: skipped})
+	if err != nil {
+		return nil, err
 	}
-	return done("ALTER TABLE", 0), err
+	return done("ALTER TABLE", 0), nil
+}
+
+// alterTable is ALTER TABLE with actions.
+func (st *Statement) alterTable(ctx context.Context, head *statement.AlterTable) (*Rows, error) {
+	return st.alter(ctx, head.Name, head.IfExists, func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View,
+		version *catalog.TableVersion) error {
+		return alteration.Alter(ctx, st.session.alterations(tx, v), tx, v, version, head)
+	})
+}
+
+// setSchema is ALTER TABLE … SET SCHEMA.
+func (st *Statement) setSchema(ctx context.Context, head *statement.SetSchema) (*Rows, error) {
+	return st.alter(ctx, head.Name, head.IfExists, func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View,
+		version *catalog.TableVersion) error {
+		from := version.Table().Name
+		to, err := v.Qualify(statement.Name{Schema: head.Schema, Name: from.Name})
+		if err != nil || from == to { // it is there
+			return err
+		}
+		if err := tx.RenameTable(from, to); err != nil {
+			return err
+		}
+		return st.session.followName(ctx, tx, v, from, to)
+	})
 }
 
 // forgetReferences takes foreign keys off the record.

@@ -51,10 +51,17 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 			return st.setStorage(ctx, head)
 		case *statement.Reload:
 			return st.reload(ctx, head)
+		case *statement.AlterTable:
+			return st.alterTable(ctx, head)
+		case *statement.SetSchema:
+			return st.setSchema(ctx, head)
 		case *statement.AddConstraint:
-			return st.addConstraint(ctx, head)
+			return st.alterTable(ctx, &statement.AlterTable{Name: head.Name, IfExists: head.IfExists,
+				Actions: []statement.Action{{Kind: statement.AddKey, Constraints: head.Constraints}}})
 		case *statement.DropConstraint:
-			return st.dropConstraint(ctx, head)
+			return st.alterTable(ctx, &statement.AlterTable{Name: head.Name, IfExists: head.IfExists,
+				Actions: []statement.Action{{Kind: statement.RemoveConstraint, Constraint: head.Constraint,
+					Exists: head.Missing}}})
 		case *statement.Empty:
 			return done("", 0), nil
 		case *statement.DiscardTemporary:

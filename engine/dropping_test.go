@@ -103,7 +103,9 @@ func TestDropBesideCreateView(t *testing.T) {
 
 func dropBesideCreateView(t *testing.T, first, second *engine.Session) {
 	const create, drop = "CREATE VIEW v AS SELECT * FROM t", "DROP TABLE t"
-	for _, order := range [][]string{{create, drop}, {drop, create}, {create, "ALTER TABLE t RENAME TO s"}, {create, "DROP SCHEMA public CASCADE"}} {
+	for _, order := range [][]string{
+		{create, drop}, {drop, create}, {create, "ALTER TABLE t RENAME TO s"}, {create, "ALTER TABLE t ADD COLUMN b int"}, {"ALTER TABLE t RENAME COLUMN a TO b", create}, {create, "DROP SCHEMA public CASCADE"},
+	} {
 		exec(t, first, "CREATE TABLE t AS SELECT 1 AS a; BEGIN; "+order[0])
 		exec(t, second, "BEGIN; "+order[1])
 		exec(t, first, "COMMIT")

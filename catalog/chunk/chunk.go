@@ -10,6 +10,7 @@ type Chunk struct {
 	descriptor *descriptor.Descriptor
 	encoded    []byte
 	sketches   []statistics.Sketch
+	stored     *descriptor.Descriptor // nil: descriptor
 }
 
 // New makes a chunk of a descriptor that is valid and will not change; encoded is its wire form, sketches has one
@@ -28,7 +29,21 @@ func (c *Chunk) Init(d *descriptor.Descriptor, encoded []byte, sketches []statis
 // Descriptor is shared and must not be changed.
 func (c *Chunk) Descriptor() *descriptor.Descriptor { return c.descriptor }
 
-// Encoded is the descriptor's wire form.
+// Shown is the chunk with the columns that a version of its table has: d describes them in the place of those that are
+// stored, sketches are of those.
+func (c *Chunk) Shown(d *descriptor.Descriptor, sketches []statistics.Sketch) *Chunk {
+	return &Chunk{descriptor: d, encoded: c.encoded, sketches: sketches, stored: c.Stored()}
+}
+
+// Stored describes the columns that the chunk has bytes of, whatever a version shows. It is shared, too.
+func (c *Chunk) Stored() *descriptor.Descriptor {
+	if c.stored != nil {
+		return c.stored
+	}
+	return c.descriptor
+}
+
+// Encoded is the wire form of Stored.
 func (c *Chunk) Encoded() []byte { return c.encoded }
 
 // Sketches are the columns' distinct sketches, or nil.
@@ -43,7 +58,7 @@ func (c *Chunk) Bytes() int64 { return c.descriptor.Bytes() }
 // In is the same chunk with its replicas elsewhere: each is a list of extents that have the content of the chunk's
 // own, as those that Copy makes have.
 func (c *Chunk) In(replicas ...[]descriptor.Extent) (*Chunk, error) {
-	d := *c.descriptor
+	d := *c.Stored()
 	d.Extents, d.Others = replicas[0], replicas[1:]
 	if len(replicas) == 1 {
 		d.Others = nil
@@ -55,7 +70,11 @@ func (c *Chunk) In(replicas ...[]descriptor.Extent) (*Chunk, error) {
 	if err != nil {
 		return nil, err
 	}
-	return New(&d, encoded, c.sketches), nil
+	sketches := c.sketches
+	if c.stored != nil { // they are of other columns
+		sketches = nil
+	}
+	return New(&d, encoded, sketches), nil
 }
 
 // Replicas is in how many places the chunk's bytes are.

@@ -97,6 +97,17 @@ type Descriptor struct {
 	Schema     *arrow.Schema
 	Columns    []Node
 	Statistics []Statistics
+	// Values are, by column, the one value of those columns that have no bytes and the same value in every row; nil of
+	// a chunk as it is stored, whose columns all have theirs. No such descriptor is encoded.
+	Values []arrow.Array
+}
+
+// Value is the value that column i has in every row, an array of it alone; nil: the column has bytes.
+func (d *Descriptor) Value(i int) arrow.Array {
+	if d.Values == nil {
+		return nil
+	}
+	return d.Values[i]
 }
 
 // Bytes is the space that the chunk takes in its regions, all replicas together.

@@ -1,6 +1,7 @@
 package descriptor
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/csmsql/csmsql/catalog/internal/message"
@@ -26,6 +27,9 @@ func (d *Descriptor) Encode() ([]byte, error) {
 
 // AppendTo is Encode into a buffer of the caller's.
 func (d *Descriptor) AppendTo(buffer []byte) ([]byte, error) {
+	if d.Values != nil {
+		return nil, fmt.Errorf("%w: columns without bytes", ErrUnsupported)
+	}
 	w := message.Writer{Buf: buffer}
 	w.Uint(chunkFormat, Format)
 	w.Int(chunkRows, d.Rows)

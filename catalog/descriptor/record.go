@@ -59,6 +59,9 @@ func (d *Descriptor) ProjectHeld(resolve Resolve, columns []int, hold Hold) (arr
 		if columns != nil {
 			c = columns[i]
 		}
+		if d.Value(c) != nil {
+			return nil, fmt.Errorf("%w: column %q has no bytes", ErrUnsupported, d.Schema.Field(c).Name)
+		}
 		a, err := b.column(d.Schema.Field(c).Type, &d.Columns[c])
 		if err != nil {
 			return nil, fmt.Errorf("column %q: %w", d.Schema.Field(c).Name, err)

@@ -14,23 +14,7 @@ import (
 )
 
 // Append returns the version with chunks after its last row. They are checked against the table's columns.
-func (v *Version) Append(chunks []*chunk.Chunk) (*Version, error) {
-	if v.fold != nil && len(chunks) > 0 {
-		return nil, v.foldIsAlone()
-	}
-	next := *v
-	next.tail = append(v.tail[:len(v.tail):len(v.tail)], chunks...)
-	next.columns = append([]statistics.Summary(nil), v.columns...)
-	for i, c := range chunks {
-		if err := v.fits(c); err != nil {
-			return nil, fmt.Errorf("chunk %d for table %v: %w", i, v.table.Name, err)
-		}
-		next.rows += c.Rows()
-		next.bytes += c.Bytes()
-		addChunk(next.columns, c)
-	}
-	return &next, nil
-}
+func (v *Version) Append(chunks []*chunk.Chunk) (*Version, error) { return v.AppendFrom(chunks, "") }
 
 func addChunk(columns []statistics.Summary, c *chunk.Chunk) {
 	for k := range columns {
@@ -44,6 +28,18 @@ func addChunk(columns []statistics.Summary, c *chunk.Chunk) {
 
 func (v *Version) fits(c *chunk.Chunk) error {
 	logical, physical := v.table.Columns, c.Descriptor().Schema
+	if v.display != nil { // by position is by number, then
+		stored, err := numbersOf(physical)
+		if err != nil {
+			return err
+		}
+		if !slices.Equal(stored.of, v.display.numbers.of) {
+			return fmt.Errorf("%w: it stores columns %s, the table has %s", ErrMismatch, stored.words(),
+				v.display.numbers.words())
+		}
+	} else if Numbered(physical) {
+		return fmt.Errorf("%w: it was written for a table that was altered", ErrMismatch)
+	}
 	if logical.NumFields() != physical.NumFields() {
 		return fmt.Errorf("%w: it has %d columns, the table has %d", ErrMismatch, physical.NumFields(),
 			logical.NumFields())
@@ -54,8 +50,16 @@ func (v *Version) fits(c *chunk.Chunk) error {
 			return fmt.Errorf("%w: column %d is %q %v, the table's is %q %v", ErrMismatch, i, p.Name, p.Type,
 				l.Name, l.Type)
 		}
-		if nulls := c.Statistics(i).NullCount; !l.Nullable && nulls > 0 {
-			return fmt.Errorf("%w: column %q, %d rows", ErrNull, l.Name, nulls)
+	}
+	return nil
+}
+
+// keepsNulls is ErrNull if a chunk of new rows has NULL where the table has none. Rows that are there may: NOT NULL may
+// have come since they were deleted.
+func (v *Version) keepsNulls(c *chunk.Chunk) error {
+	for i, f := range v.table.Columns.Fields() {
+		if nulls := c.Statistics(i).NullCount; !f.Nullable && nulls > 0 {
+			return fmt.Errorf("%w: column %q, %d rows", ErrNull, f.Name, nulls)
 		}
 	}
 	return nil
@@ -64,6 +68,7 @@ func (v *Version) fits(c *chunk.Chunk) error {
 // Truncate returns the version without rows.
 func (v *Version) Truncate() *Version {
 	next := NewVersion(v.table, v.source)
+	next.display = v.display
 	next.number, next.truncated, next.numbering = v.number, true, v.numbering+1
 	return next
 }
@@ -88,9 +93,15 @@ func (v *Version) Redeclare(columns *arrow.Schema) (*Version, error) {
 				next.Type, f.Name, f.Type)
 		}
 	}
+	was, _ := have.Metadata().GetValue(numbersKey)
+	if is, _ := columns.Metadata().GetValue(numbersKey); is != was {
+		return nil, fmt.Errorf("%w: the numbers of columns are %q, they were %q", ErrMismatch, is, was)
+	}
 	next := *v
 	next.table.Columns = columns
-	return &next, nil
+	var err error
+	next.display, err = displayOf(columns)
+	return &next, err
 }
 
 // Place returns the version with another placement.
@@ -157,6 +168,9 @@ func (v *Version) Seal(ctx context.Context, number uint64) (*Version, []NewPage,
 		}
 	}
 	for k, c := range v.tail {
+		if c, err = v.shown(c); err != nil {
+			return nil, nil, err
+		}
 		b.add(c, v.dead[v.chunks+k])
 	}
 	b.flush()
@@ -210,7 +224,7 @@ func tailRows(tail []*chunk.Chunk) (rows int64) {
 }
 
 func (b *packer) reset(firstChunk int, firstRow int64) {
-	b.open = page{columns: make([]statistics.Summary, len(b.version.columns))}
+	b.open = page{columns: make([]statistics.Summary, len(b.version.columns)), numbers: b.version.pageNumbers()}
 	b.first = PageRef{firstChunk: firstChunk, FirstRow: firstRow}
 	b.size, b.bytes, b.deleted, b.carried, b.fresh = 0, 0, 0, nil, nil
 }

@@ -27,6 +27,8 @@
 //	    deleted, but for deleted rows that it leaves out (a purge).
 //	H8  behind a purge a row is found by the number that it had in an earlier version, or that version is one that the
 //	    later one does not know; a row that was left out is one that another change deleted.
+//	H9  whatever a chunk stores, a version gives each of its table's columns, by number: with the table's name and a
+//	    layout of its type, and where the chunk does not store it the value that the column was added with.
 //
 // It knows no store (Pages is an interface), no lease and no transaction, which is why a borrower uses it as it is.
 package hugetable

@@ -47,7 +47,7 @@ func (v *Version) ReplaceChunks(ctx context.Context, chunks map[int]Replacement)
 		if err != nil {
 			return nil, err
 		}
-		if err := v.fits(r.New); err != nil {
+		if err := v.fitsFor(r.New, old); err != nil {
 			return nil, fmt.Errorf("chunk %d for table %v: %w", i, v.table.Name, err)
 		}
 		if old.Rows() != r.New.Rows() {
@@ -68,6 +68,27 @@ func (v *Version) ReplaceChunks(ctx context.Context, chunks map[int]Replacement)
 		next.moved[i] = moved{r.New, stored}
 	}
 	return &next, nil
+}
+
+// fitsFor is fits of a chunk in the place of another one: it stores the columns that the other does, whatever the table
+// has by now.
+func (v *Version) fitsFor(c, old *chunk.Chunk) error {
+	if v.display == nil {
+		return v.fits(c)
+	}
+	is, err := numbersOf(c.Stored().Schema)
+	if err != nil {
+		return err
+	}
+	was, err := numbersOf(old.Stored().Schema)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(is.of, was.of) {
+		return fmt.Errorf("%w: it stores columns %s in the place of %s", ErrMismatch, is.words(), was.words())
+	}
+	_, err = v.shown(c)
+	return err
 }
 
 // FreshExtents lists the extents that no committed version has: what a commit publishes.

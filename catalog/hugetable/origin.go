@@ -7,6 +7,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog/chunk"
 	"github.com/csmsql/csmsql/catalog/internal/message"
+	"github.com/csmsql/csmsql/catalog/statistics"
 )
 
 // Origin says where the rows of a run of chunks came from, in words that only the layer above understands. Chunks that
@@ -34,9 +35,37 @@ func (v *Version) Origin(chunk int) (Origin, bool) {
 
 // AppendFrom is Append of chunks with an origin.
 func (v *Version) AppendFrom(chunks []*chunk.Chunk, words string) (*Version, error) {
-	next, err := v.Append(chunks)
-	if err != nil || len(chunks) == 0 || words == "" {
-		return next, err
+	if v.fold != nil && len(chunks) > 0 {
+		return nil, v.foldIsAlone()
+	}
+	for i, c := range chunks {
+		err := v.fits(c)
+		if err == nil {
+			err = v.keepsNulls(c)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("chunk %d for table %v: %w", i, v.table.Name, err)
+		}
+	}
+	return v.appended(chunks, words)
+}
+
+// appended is AppendFrom of chunks that the table takes, or took before it was altered.
+func (v *Version) appended(chunks []*chunk.Chunk, words string) (*Version, error) {
+	next := *v
+	next.tail = append(v.tail[:len(v.tail):len(v.tail)], chunks...)
+	next.columns = append([]statistics.Summary(nil), v.columns...)
+	for _, c := range chunks {
+		next.rows += c.Rows()
+		next.bytes += c.Bytes()
+		shown, err := v.shown(c)
+		if err != nil {
+			return nil, err
+		}
+		addChunk(next.columns, shown)
+	}
+	if len(chunks) == 0 || words == "" {
+		return &next, nil
 	}
 	size := len(words)
 	for _, o := range v.origins {
@@ -45,7 +74,7 @@ func (v *Version) AppendFrom(chunks []*chunk.Chunk, words string) (*Version, err
 	if len(v.origins) < OriginsMax && size <= OriginsBytes {
 		next.origins = append(slices.Clone(v.origins), Origin{v.NumChunks(), len(chunks), words})
 	}
-	return next, nil
+	return &next, nil
 }
 
 // Field numbers of Origin in catalog.proto.

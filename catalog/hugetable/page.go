@@ -75,13 +75,14 @@ func (e *entry) deletedRows() int64 {
 type page struct {
 	entries []entry
 	columns []statistics.Summary
+	numbers string // of the columns, as a chunk's schema has them; empty: 0 to n-1
 	nonce   uint64 // of a page without a new extent: it must not be one that was before (H4)
 }
 
 // Field numbers of catalog.proto.
 const (
 	pageFieldFormat, pageFieldEntries, pageFieldColumns = 1, 2, 3
-	pageFieldNonce                                      = 4
+	pageFieldNonce, pageFieldNumbers                    = 4, 5
 	entryFirstRow, entryRows, entryDescriptor           = 1, 2, 3
 	entryDeleted                                        = 4
 	summaryStatistics, summarySketch, summaryRows       = 1, 2, 3
@@ -112,6 +113,7 @@ func (p *page) encode() []byte {
 		s.Sketch = nil // what a table's values are is in its record, and nobody asks it of a page
 		appendSummary(&w, pageFieldColumns, &s)
 	}
+	w.OptionalString(pageFieldNumbers, p.numbers)
 	if p.nonce != 0 {
 		w.Fixed(pageFieldNonce, p.nonce)
 	}
@@ -169,6 +171,8 @@ func decodePage(data []byte, ref PageRef) (*page, error) {
 			s, err := readSummary(r.Sub())
 			r.Fail(err)
 			p.columns = append(p.columns, s)
+		case pageFieldNumbers:
+			p.numbers = r.String()
 		default:
 			r.Skip()
 		}

@@ -141,12 +141,12 @@ func (v *Version) summarize(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("table %v: %w", v.table.Name, err)
 		}
-		if len(l.page.columns) != len(columns) {
-			return fmt.Errorf("%w: page %v of table %v has %d summaries for %d columns", ErrCorrupt, ref.ID, v.table.Name,
-				len(l.page.columns), len(columns))
+		list, err := v.summaries(l.page, ref.Rows)
+		if err != nil {
+			return fmt.Errorf("table %v, page %v: %w", v.table.Name, ref.ID, err)
 		}
 		for k := range columns {
-			columns[k] = columns[k].Add(l.page.columns[k])
+			columns[k] = columns[k].Add(list[k])
 		}
 	}
 	for k := range columns {

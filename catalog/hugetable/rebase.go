@@ -42,9 +42,11 @@ func (v *Version) Rebase(ctx context.Context, base, current *Version) (*Version,
 		next.number, next.numbering = current.number, current.numbering+1
 		return &next, nil
 	}
-	declared := *current
-	declared.table = v.table
-	find := &finder{from: base, in: &declared}
+	declared, err := v.declaring(current)
+	if err != nil {
+		return nil, diverged(err)
+	}
+	find := &finder{from: base, in: declared}
 	if v.fold != nil {
 		next, err := v.foldAgain(ctx, find)
 		return next, diverged(err)
@@ -56,12 +58,26 @@ func (v *Version) Rebase(ctx context.Context, base, current *Version) (*Version,
 	tail := next.NumChunks()
 	for first := 0; first < len(v.tail); {
 		run, words := v.tailFrom(first)
-		if next, err = next.AppendFrom(run, words); err != nil {
+		if next, err = next.appended(run, words); err != nil {
 			return nil, err
 		}
 		first += len(run)
 	}
 	return v.deleteAgain(ctx, base, next, tail)
+}
+
+// declaring is the later version declared as this one is, which may have other columns.
+func (v *Version) declaring(current *Version) (*Version, error) {
+	next := *current
+	if !SameNumbers(v, current) {
+		altered, err := current.Alter(v.table.Columns)
+		if err != nil {
+			return nil, err
+		}
+		next = *altered
+	}
+	next.table, next.display = v.table, v.display
+	return &next, nil
 }
 
 // moveAgain puts the version's replacements into the later one, but for those of chunks that were folded since.

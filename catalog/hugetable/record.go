@@ -11,9 +11,10 @@ import (
 )
 
 // recordFormat is the number that a record carries: the second if the table has, or had, more than one replica, the
-// third if rows of its chunks are deleted, the fourth if such rows were left out. A program that does not know of them
-// would lend memory again that is in use, or show the rows, or delete others.
-const recordFormat, recordFormatReplicas, recordFormatDeleted, recordFormatPurged = 1, 2, 3, 4
+// third if rows of its chunks are deleted, the fourth if such rows were left out, the fifth if the table was altered. A
+// program that does not know of them would lend memory again that is in use, or show the rows, or delete others, or take
+// one column of a chunk for another.
+const recordFormat, recordFormatReplicas, recordFormatDeleted, recordFormatPurged, recordFormatNumbered = 1, 2, 3, 4, 5
 
 // Field numbers of TableRecord and PageRef in catalog.proto.
 const (
@@ -30,14 +31,15 @@ const (
 func (v *Version) Encode() ([]byte, error) {
 	w := message.Writer{}
 	format := uint64(recordFormat)
-	if v.table.Replicas > 0 {
-		format = recordFormatReplicas
-	}
-	if v.deleted > 0 {
-		format = recordFormatDeleted
-	}
-	if v.purged() {
+	switch {
+	case v.display != nil:
+		format = recordFormatNumbered
+	case v.purged():
 		format = recordFormatPurged
+	case v.deleted > 0:
+		format = recordFormatDeleted
+	case v.table.Replicas > 0:
+		format = recordFormatReplicas
 	}
 	w.Uint(recordFieldFormat, format)
 	w.Uint(recordID, uint64(v.table.ID))
@@ -133,7 +135,14 @@ func Decode(data []byte, source *Source) (*Version, error) {
 	if err := r.Err(); err != nil {
 		return nil, fmt.Errorf("%w: record of table %v: %w", ErrCorrupt, v.table.Name, err)
 	}
-	return v, v.checkRecord(format)
+	if err := v.checkRecord(format); err != nil {
+		return v, err
+	}
+	var err error
+	if v.display, err = displayOf(v.table.Columns); err != nil {
+		return v, fmt.Errorf("record of table %v: %w", v.table.Name, err)
+	}
+	return v, nil
 }
 
 // purged tells whether rows were left out that somebody may know of.
@@ -143,14 +152,18 @@ func (v *Version) purged() bool {
 
 func (v *Version) checkRecord(format uint64) error {
 	switch {
-	case format < recordFormat || format > recordFormatPurged:
+	case format < recordFormat || format > recordFormatNumbered:
 		return fmt.Errorf("%w: a table record of format %d, this program knows %d to %d", ErrCorrupt, format, recordFormat,
-			recordFormatPurged)
-	case (v.deleted > 0) != (format == recordFormatDeleted) && !v.purged(), v.purged() != (format == recordFormatPurged):
+			recordFormatNumbered)
+	case format < recordFormatNumbered && ((v.deleted > 0) != (format == recordFormatDeleted) && !v.purged() ||
+		v.purged() != (format == recordFormatPurged)):
 		return fmt.Errorf("%w: record of table %v has %d deleted rows and format %d", ErrCorrupt, v.table.Name, v.deleted,
 			format)
 	case v.table.ID == 0 || v.table.Name.Name == "" || v.table.Columns == nil:
 		return fmt.Errorf("%w: a table record without identity, name or columns", ErrCorrupt)
+	case Numbered(v.table.Columns) != (format == recordFormatNumbered):
+		return fmt.Errorf("%w: record of table %v has format %d and the columns' numbers, or not", ErrCorrupt,
+			v.table.Name, format)
 	case len(v.columns) != v.table.Columns.NumFields():
 		return fmt.Errorf("%w: record of table %v has %d summaries for %d columns", ErrCorrupt, v.table.Name, len(v.columns), v.table.Columns.NumFields())
 	}

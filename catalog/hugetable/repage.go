@@ -83,13 +83,12 @@ func (v *Version) reopen(ctx context.Context, ref PageRef) (*reopened, error) {
 	if err != nil {
 		return nil, fmt.Errorf("table %v: %w", v.table.Name, err)
 	}
-	if len(l.page.columns) != len(v.columns) {
-		return nil, fmt.Errorf("%w: page %v of table %v has %d summaries for %d columns", ErrCorrupt, ref.ID, v.table.Name,
-			len(l.page.columns), len(v.columns))
-	}
 	o := &reopened{ref: ref, places: make([]place, ref.Chunks)}
 	o.page.entries = slices.Clone(l.page.entries)
-	o.page.columns = append([]statistics.Summary(nil), l.page.columns...)
+	o.page.numbers = v.pageNumbers()
+	if o.page.columns, err = v.summaries(l.page, ref.Rows); err != nil {
+		return nil, fmt.Errorf("table %v, page %v: %w", v.table.Name, ref.ID, err)
+	}
 	for i := range o.page.entries {
 		o.page.entries[i].firstRow -= ref.behind
 		if err := v.reenter(ref.firstChunk+i, &o.page.entries[i], &o.places[i]); err != nil {
@@ -164,7 +163,7 @@ func (o *reopened) split(ctx context.Context, v *Version) (made []NewPage, err e
 		}
 		part := &reopened{places: o.places[first:end]}
 		part.page.entries = o.page.entries[first:end]
-		part.page.columns = make([]statistics.Summary, len(o.page.columns))
+		part.page.columns, part.page.numbers = make([]statistics.Summary, len(o.page.columns)), o.page.numbers
 		part.ref.firstChunk, part.ref.FirstRow = o.ref.firstChunk+first, o.page.entries[first].firstRow
 		for i := first; i < end; i++ {
 			c, err := v.Chunk(ctx, o.ref.firstChunk+i)

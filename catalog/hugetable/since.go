@@ -36,6 +36,9 @@ func (v *Version) Since(ctx context.Context, base *Version) (list []Position, er
 	}
 	first := v.rows - tailRows(v.tail)
 	for i, c := range v.tail {
+		if c, err = v.shown(c); err != nil {
+			return nil, err
+		}
 		if !had[nameOf(c)] {
 			list = append(list, Position{v.chunks + i, first, c})
 		}

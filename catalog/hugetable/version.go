@@ -27,6 +27,7 @@ type Version struct {
 	fold    *fold          // done by a transaction; its pages are among pages and not yet stored
 	origins []Origin       // by chunk; never changed
 	source  *Source
+	display *display // how chunks come to have the table's columns; nil: they have them
 
 	dead      map[int]*positions.Set // rows that a transaction deleted, by chunk; immutable
 	truncated bool                   // by a transaction: the rows before are not this version's
@@ -37,7 +38,7 @@ type Version struct {
 	purges     []purge // the later ones, by version; never changed
 }
 
-// NewVersion is the version of a table without rows.
+// NewVersion is the version of a table without rows, which was never altered.
 func NewVersion(table Table, source *Source) *Version {
 	return &Version{table: table, source: source, columns: make([]statistics.Summary, table.Columns.NumFields())}
 }
@@ -102,7 +103,7 @@ func (v *Version) At(ctx context.Context, i int) (Position, error) {
 		return Position{}, fmt.Errorf("%w: chunk %d of table %v, which has %d", ErrRange, i, v.table.Name, v.NumChunks())
 	}
 	if i >= v.chunks {
-		return v.tailAt(i), nil
+		return v.tailAt(i)
 	}
 	ref := v.pages[v.pageOf(i)]
 	l, err := v.load(ctx, ref)
@@ -128,22 +129,27 @@ func (v *Version) load(ctx context.Context, ref PageRef) (*loaded, error) {
 }
 
 func (v *Version) position(l *loaded, ref PageRef, in int, d *decoder) (Position, error) {
-	if c := v.moved[ref.firstChunk+in].chunk; c != nil {
-		return Position{Index: ref.firstChunk + in, FirstRow: l.page.entries[in].firstRow - ref.behind, Chunk: c}, nil
+	c := v.moved[ref.firstChunk+in].chunk
+	var err error
+	if c == nil {
+		c, err = v.source.chunk(l, in, d)
 	}
-	c, err := v.source.chunk(l, in, d)
+	if err == nil {
+		c, err = v.shown(c)
+	}
 	if err != nil {
 		return Position{}, fmt.Errorf("table %v, chunk %d: %w", v.table.Name, ref.firstChunk+in, err)
 	}
 	return Position{Index: ref.firstChunk + in, FirstRow: l.page.entries[in].firstRow - ref.behind, Chunk: c}, nil
 }
 
-func (v *Version) tailAt(i int) Position {
+func (v *Version) tailAt(i int) (Position, error) {
 	first := v.rows
 	for k := len(v.tail) - 1; k >= i-v.chunks; k-- {
 		first -= v.tail[k].Rows()
 	}
-	return Position{Index: i, FirstRow: first, Chunk: v.tail[i-v.chunks]}
+	c, err := v.shown(v.tail[i-v.chunks])
+	return Position{Index: i, FirstRow: first, Chunk: c}, err
 }
 
 // Chunks visits all chunks in row order; after an error it ends. Who reads their rows leaves out those of Deleted (H6).
@@ -168,7 +174,8 @@ func (v *Version) Chunks(ctx context.Context) iter.Seq2[Position, error] {
 			first -= c.Rows()
 		}
 		for i, c := range v.tail {
-			if !yield(Position{v.chunks + i, first, c}, nil) {
+			c, err := v.shown(c)
+			if !yield(Position{v.chunks + i, first, c}, err) || err != nil {
 				return
 			}
 			first += c.Rows()

@@ -90,5 +90,5 @@ func describe(ctx context.Context, client *noderpc.Client, name catalog.TableNam
 		return nil, 0, err
 	}
 	gone, err := table.Deleted(ctx, number)
-	return chunk.Descriptor(), gone.Count(), err
+	return chunk.Stored(), gone.Count(), err
 }

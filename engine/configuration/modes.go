@@ -181,7 +181,8 @@ func Writes(head any, own snapshot.Temporary) string {
 		return "DROP " + strings.ToUpper(string(head.Object))
 	case *statement.Rename:
 		return "ALTER " + strings.ToUpper(string(head.Object))
-	case *statement.AddConstraint, *statement.SetPlacement, *statement.SetStorage, *statement.Reload:
+	case *statement.AddConstraint, *statement.AlterTable, *statement.SetSchema, *statement.SetPlacement,
+		*statement.SetStorage, *statement.Reload:
 		return "ALTER TABLE"
 	case *statement.Private:
 		return privateWrites(head)

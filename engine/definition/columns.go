@@ -29,7 +29,7 @@ func (r *Reader) Columns(head *statement.CreateTable) (*arrow.Schema, error) {
 			return nil, sqlerror.New("42701", "column %q specified more than once", c.Name)
 		}
 		seen[strings.ToLower(c.Name)] = true
-		f, err := r.column(c)
+		f, err := r.Column(c)
 		if err != nil {
 			return nil, err
 		}
@@ -41,7 +41,8 @@ func (r *Reader) Columns(head *statement.CreateTable) (*arrow.Schema, error) {
 	return arrow.NewSchema(fields, nil), nil
 }
 
-func (r *Reader) column(c statement.Column) (arrow.Field, error) {
+// Column is Columns of one.
+func (r *Reader) Column(c statement.Column) (arrow.Field, error) {
 	typ, err := columntype.Read(c.Type)
 	if e, ok := err.(*sqlerror.Error); ok {
 		return arrow.Field{}, ColumnError(c, e)
@@ -69,6 +70,11 @@ func (r *Reader) column(c statement.Column) (arrow.Field, error) {
 	if c.Default == "" {
 		return f, nil
 	}
+	return r.WithDefault(f, c, name)
+}
+
+// WithDefault is a field of the type of this name with the default of a definition.
+func (r *Reader) WithDefault(f arrow.Field, c statement.Column, name string) (arrow.Field, error) {
 	check, err := r.Conn.Prepare("SELECT CAST(" + dialect.Expression(c.Default) + " AS " + name + ")")
 	if e := Shortage(err); e != nil {
 		return f, ColumnError(c, e)
@@ -77,8 +83,21 @@ func (r *Reader) column(c statement.Column) (arrow.Field, error) {
 		return f, sqlerror.New("42611", "column %q: bad default %s: %v", c.Name, c.Default, err)
 	}
 	check.Close()
+	f = WithoutDefault(f)
 	f.Metadata = arrow.NewMetadata(append(f.Metadata.Keys(), cast.DefaultKey), append(f.Metadata.Values(), c.Default))
 	return f, nil
+}
+
+// WithoutDefault is a field that has none.
+func WithoutDefault(f arrow.Field) arrow.Field {
+	var keys, values []string
+	for i, k := range f.Metadata.Keys() {
+		if k != cast.DefaultKey {
+			keys, values = append(keys, k), append(values, f.Metadata.Values()[i])
+		}
+	}
+	f.Metadata = arrow.NewMetadata(keys, values)
+	return f
 }
 
 // TypeNamed is what DuckDB takes the name of a type for; written is how the user has it.

@@ -261,31 +261,16 @@ type Promise struct {
 	Err    *sqlerror.Error
 }
 
-// Promises are those that a table's further constraints make.
-func Promises(table catalog.Table, schema *arrow.Schema) (list []Promise, err error) {
-	for i, f := range schema.Fields() {
-		if f.Nullable || !table.Columns.Field(i).Nullable {
-			continue
-		}
-		e := sqlerror.New("23502", "column %q of relation %q contains null values", f.Name, table.Name.Name)
-		e.Object = sqlerror.Object{Schema: table.Name.Schema, Table: table.Name.Name, Column: f.Name}
-		list = append(list, Promise{duckdb.QuoteIdentifier(f.Name) + " IS NULL", table.Name.Name, e})
-	}
-	before, err := constraint.Of(table.Columns)
-	if err != nil {
-		return nil, err
-	}
-	after, err := constraint.Of(schema)
-	if err != nil {
-		return nil, err
-	}
-	for _, k := range after[len(before):] {
-		if k.Kind != constraint.Check {
-			continue
-		}
-		e := sqlerror.New("23514", "check constraint %q of relation %q is violated by some row", k.Name, table.Name.Name)
-		e.Object = sqlerror.Object{Schema: table.Name.Schema, Table: table.Name.Name, Constraint: k.Name}
-		list = append(list, Promise{"NOT (" + k.Expression + "\n)", k.Table, e})
-	}
-	return list, nil
+// NoNulls is the promise that a column has none.
+func NoNulls(table catalog.TableName, column string) Promise {
+	e := sqlerror.New("23502", "column %q of relation %q contains null values", column, table.Name)
+	e.Object = sqlerror.Object{Schema: table.Schema, Table: table.Name, Column: column}
+	return Promise{duckdb.QuoteIdentifier(column) + " IS NULL", table.Name, e}
+}
+
+// Passes is the promise that rows pass a check.
+func Passes(table catalog.TableName, k constraint.Constraint) Promise {
+	e := sqlerror.New("23514", "check constraint %q of relation %q is violated by some row", k.Name, table.Name)
+	e.Object = sqlerror.Object{Schema: table.Schema, Table: table.Name, Constraint: k.Name}
+	return Promise{"NOT (" + k.Expression + "\n)", k.Table, e}
 }

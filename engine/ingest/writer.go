@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -354,7 +355,7 @@ func (w *Writer) encodeIn(ctx context.Context, mem memory.Allocator, full func()
 			return nil, err
 		}
 	}
-	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, w.rows), nil
+	return array.NewRecordBatch(hugetable.Written(w.target.Schema, fields), columns, w.rows), nil
 }
 
 func (w *Writer) encodeColumn(ctx context.Context, mem memory.Allocator, i int, parts []arrow.Array) (arrow.Array, error) {

@@ -2,11 +2,13 @@ package names
 
 import (
 	"fmt"
+	"hash/fnv"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
@@ -36,7 +38,8 @@ func (n *shownNames) follow(contents *catalog.Contents) error {
 	for _, t := range contents.Tables() {
 		name := t.Table().Name
 		wanted[name] = fmt.Sprintf("/* %s */ CREATE OR REPLACE VIEW %s AS SELECT * FROM csm_table(%s, %s)",
-			strings.ReplaceAll(fmt.Sprint(t.Table().ID), "*/", ""), n.qualified(name), duckdb.QuoteLiteral(name.Schema), duckdb.QuoteLiteral(name.Name))
+			strings.ReplaceAll(fmt.Sprint(t.Table().ID)+shapeOf(t.Table().Columns), "*/", ""), n.qualified(name),
+			duckdb.QuoteLiteral(name.Schema), duckdb.QuoteLiteral(name.Name))
 	}
 	for _, v := range contents.Views() {
 		wanted[v.Name] = n.view(v, n.words.of(v).sql)
@@ -45,6 +48,18 @@ func (n *shownNames) follow(contents *catalog.Contents) error {
 		return err
 	}
 	return n.create(contents, wanted)
+}
+
+// shapeOf tells the columns of a table that was altered from those that it had: DuckDB holds a view to them.
+func shapeOf(columns *arrow.Schema) string {
+	if !hugetable.Numbered(columns) {
+		return ""
+	}
+	h := fnv.New64a()
+	for _, f := range columns.Fields() {
+		fmt.Fprintf(h, "%q %v %v;", f.Name, f.Type, f.Metadata)
+	}
+	return fmt.Sprintf(" %x", h.Sum64())
 }
 
 func (n *shownNames) dropStale(contents *catalog.Contents, wanted map[catalog.TableName]string) error {

@@ -34,6 +34,15 @@ func (r *Reader) ReadHeld(ctx context.Context, by *Readings, hold descriptor.Hol
 	if len(columns) == 0 { // only the number of rows is asked for, and the descriptor has it
 		return array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, c.Rows()), nil
 	}
+	if c.Descriptor().Values != nil {
+		return r.readMissing(ctx, by, hold, table, number, c, columns)
+	}
+	return r.readStored(ctx, by, hold, table, number, c, columns)
+}
+
+// readStored is ReadHeld of columns that have bytes.
+func (r *Reader) readStored(ctx context.Context, by *Readings, hold descriptor.Hold, table string, number int,
+	c *catalog.Chunk, columns []int) (arrow.RecordBatch, error) {
 	var batch arrow.RecordBatch
 	err := r.ReadReplica(ctx, by, table, number, c, func(d *descriptor.Descriptor) (failed, other error) {
 		batch, failed = d.ProjectHeld(r.Resolve, columns, hold)

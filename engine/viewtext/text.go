@@ -72,6 +72,9 @@ func (w *Writer) WithName(ctx context.Context, view *catalog.View, from, to cata
 			return "", sqlerror.New("0A000", "the name %q cannot be told from its surroundings", m.Name)
 		}
 		name := dialect.PlainIdentifier(to.Name)
+		if to.Schema != from.Schema {
+			start, name = m.Offset, dialect.PlainIdentifier(to.Schema)+"."+name
+		}
 		aliased := text[:start] + name + " AS " + dialect.PlainIdentifier(m.Name) + text[end:]
 		if _, err := w.Mentions(ctx, aliased); err == nil {
 			text = aliased

@@ -78,6 +78,7 @@ var allowed = map[string][]string{
 	"engine/dependency":    {"engine/snapshot", "engine/viewtext", "catalog", "exec/duckdb", "sql/dialect", "sql/statement"},
 	"engine/rewrite":       {"engine/cast", "engine/columntype", "engine/ingest", "engine/retained", "engine/snapshot", "catalog", "exec/duckdb", "sql/dialect", "sql/statement"},
 	"engine/definition":    {"engine/cast", "engine/check", "engine/columntype", "engine/constraint", "engine/ingest", "engine/snapshot", "catalog", "exec/duckdb", "sql/dialect", "sql/statement"},
+	"engine/alteration":    {"engine/cast", "engine/columntype", "engine/constraint", "engine/definition", "engine/dependency", "engine/ingest", "engine/placement", "engine/snapshot", "engine/upkeep", "engine/viewtext", "catalog", "exec/duckdb", "sql/dialect", "sql/edit", "sql/lex", "sql/statement"},
 	"engine/outcome":       {},
 	"engine/systemtable":   {"engine/account", "engine/facts", "engine/history", "engine/member", "engine/overdue", "engine/reader", "engine/split", "engine/upkeep", "catalog", "exec/duckdb"},
 	"engine/inspection":    {"engine/lease", "engine/reader", "catalog", "cluster/noderpc", "exec/duckdb"},

@@ -133,36 +133,14 @@ func (c *cursor) alter() (any, error) {
 		c.next()
 		return c.setStorage(&SetStorage{Name: name, IfExists: ifExists})
 	}
-	if c.accept("drop", "constraint") {
-		return c.dropConstraint(&DropConstraint{Name: name, IfExists: ifExists})
-	}
-	a := &AddConstraint{Name: name, IfExists: ifExists}
-	for {
-		if !c.peek(0).Is("add") || !c.peek(1).IsAny("constraint", "primary", "unique", "check", "foreign", "exclude") {
-			return nil, c.refuseAlter(object)
+	if c.accept("set", "schema") {
+		schema, ok := c.identifier()
+		if !ok {
+			return nil, c.unexpected()
 		}
-		c.next()
-		k, err := c.tableConstraint()
-		if err != nil {
-			return nil, err
-		}
-		a.Constraints = append(a.Constraints, k)
-		if !c.accept(",") {
-			return a, c.finish()
-		}
+		return &SetSchema{Name: name, IfExists: ifExists, Schema: schema}, c.finish()
 	}
-}
-
-func (c *cursor) dropConstraint(d *DropConstraint) (any, error) {
-	d.Missing = c.accept("if", "exists")
-	var ok bool
-	if d.Constraint, ok = c.identifier(); !ok {
-		return nil, c.unexpected()
-	}
-	if d.Cascade = c.accept("cascade"); !d.Cascade {
-		c.accept("restrict")
-	}
-	return d, c.finish()
+	return c.actions(name, ifExists)
 }
 
 func (c *cursor) setStorage(s *SetStorage) (any, error) {
@@ -184,7 +162,7 @@ func (c *cursor) refuseAlter(object Object) error {
 	}
 	switch {
 	case c.peek(0).Is("rename"):
-		return c.refuse(what+"RENAME COLUMN", alterAdvice)
+		return c.refuse(what+"RENAME "+strings.ToUpper(c.peek(1).Text), alterAdvice)
 	case c.peek(0).Is("owner"):
 		return c.refuse(what+"OWNER", rolesAdvice)
 	case c.peek(0).Is("set") && c.peek(1).Is("schema"):
