@@ -115,6 +115,25 @@ func TestAlterColumnsAnew(t *testing.T) {
 	require.Equal(t, []string{"1|2|3|4"}, rows(t, s, "SELECT * FROM t"))
 }
 
+// Chunks that are folded meanwhile are no conflict.
+func TestAlterBesideFolds(t *testing.T) {
+	t.Parallel()
+	e := open(t)
+	s, other := session(t, e), session(t, e)
+	exec(t, s, "CREATE TABLE t (a int, b int); INSERT INTO t SELECT 1, 1; INSERT INTO t SELECT 2, 2; INSERT INTO t SELECT 3, 3")
+	for i, alter := range []string{"ADD c int DEFAULT 7", "DROP a", "ALTER b TYPE bigint USING b * 10", "ALTER c SET NOT NULL"} {
+		exec(t, s, "BEGIN; INSERT INTO t (b) SELECT 100; DELETE FROM t WHERE b = 100; INSERT INTO t (b) SELECT 4; ALTER TABLE t "+alter+"; DELETE FROM t WHERE b IN (4, 40)")
+		exec(t, other, "VACUUM t")
+		exec(t, s, "COMMIT; INSERT INTO t (b) SELECT 5; INSERT INTO t (b) SELECT 5")
+		want := []string{"1|7", "2|7", "3|7"}
+		if i >= 2 {
+			want = []string{"10|7", "20|7", "30|7"}
+		}
+		require.Equal(t, want, rows(t, other, "SELECT b, c FROM t WHERE b NOT IN (5, 50) ORDER BY b"), alter)
+	}
+	require.Equal(t, []string{"8|24"}, rows(t, s, "SELECT count(*), count(*) FILTER (b = 50) * 6 FROM t WHERE b IN (5, 50)"))
+}
+
 // A view shows what it showed, whatever its table gets, loses or is called.
 func TestViewsOfAlteredTables(t *testing.T) {
 	t.Parallel()

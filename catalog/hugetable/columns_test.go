@@ -370,25 +370,62 @@ func TestAlteredBehindFolds(t *testing.T) {
 		require.Equal(t, 2, c.Descriptor().Schema.NumFields())
 		require.Equal(t, i == 3, c.Descriptor().Value(1) == nil)
 	}
-	s := next.Statistics(1)
-	require.LessOrEqual(t, s.Min.Int(), int64(7))
-	require.ErrorIs(t, func() error { _, err := own.Rebase(ctx, v, x.insert(v)); return err }(), hugetable.ErrDiverged)
-
-	// A purge sums up anew what pages of former columns say.
-	var run []*chunk.Chunk
-	var left []*positions.Set
-	for i := range 2 {
-		c, err := next.Chunk(ctx, i)
-		require.NoError(t, err)
-		gone, err := next.Deleted(ctx, i)
-		require.NoError(t, err)
-		run, left = append(run, c), append(left, gone)
+	for i := range 4 {
+		x.model[i]["c"] = int64(7)
 	}
-	made := x.sealed(columns, map[string]any{"b": x.model[0]["b"], "c": int64(7)}, map[string]any{"b": int64(-5), "c": int64(7)})
-	purged := x.commit(must(next.Purge(ctx, 0, run, []*chunk.Chunk{made}, left)))
-	require.EqualValues(t, 4, purged.StoredRows())
-	require.EqualValues(t, -5, purged.Statistics(0).Min.Int())
-	require.LessOrEqual(t, purged.Statistics(1).NullCount, int64(1)) // the last row's, perhaps
+	x.sumsUp(next, x.model)
+	require.ErrorIs(t, func() error { _, err := own.Rebase(ctx, v, x.insert(v)); return err }(), hugetable.ErrDiverged)
+}
+
+// A purge sums up anew what pages of former columns say, those that it writes and others.
+func TestPagesOfFormerColumnsAreSummedUp(t *testing.T) {
+	x, v := newAltered(t, 1)
+	for range 300 {
+		v = x.insert(v)
+	}
+	v = x.commit(v) // pages of 256 and 44 chunks
+	columns, err := hugetable.AddColumn(v.Table().Columns, column("c"), alone(int64(-7)))
+	require.NoError(t, err)
+	columns, err = hugetable.DropColumn(columns, 0)
+	require.NoError(t, err)
+	v, err = v.Alter(columns)
+	require.NoError(t, err)
+	v, err = v.Delete(ctx, map[int]*positions.Set{299: positions.Of(1, 0)})
+	require.NoError(t, err)
+	v = x.commit(v)
+	for _, row := range x.model {
+		row["c"] = int64(-7)
+	}
+	x.sumsUp(v, x.model)
+	var run []*chunk.Chunk
+	for i := 297; i < 300; i++ {
+		c, err := v.Chunk(ctx, i)
+		require.NoError(t, err)
+		run = append(run, c)
+	}
+	made := x.sealed(columns, x.model[297:299]...)
+	v, err = v.Purge(ctx, 297, run, []*chunk.Chunk{made}, []*positions.Set{nil, nil, positions.Of(1, 0)})
+	require.NoError(t, err)
+	v = x.commit(v)
+	require.Equal(t, 298, v.NumChunks())
+	x.sumsUp(v, x.model[:299])
+}
+
+// sumsUp holds a version's statistics to rows.
+func (x *altered) sumsUp(v *hugetable.Version, rows []map[string]any) {
+	require.EqualValues(x.t, len(rows), v.StoredRows())
+	for i, f := range v.Table().Columns.Fields() {
+		var values []int64
+		for _, row := range rows {
+			if value := row[f.Name]; value != nil {
+				values = append(values, value.(int64))
+			}
+		}
+		s := v.Statistics(i)
+		require.EqualValues(x.t, len(rows)-len(values), s.NullCount, f.Name)
+		require.Equal(x.t, slices.Min(values), s.Min.Int(), f.Name)
+		require.Equal(x.t, slices.Max(values), s.Max.Int(), f.Name)
+	}
 }
 
 // sealed is a chunk of rows for a table of these columns.

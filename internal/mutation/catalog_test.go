@@ -3,12 +3,14 @@ package mutation_test
 import "github.com/csmsql/csmsql/internal/mutation"
 
 var (
-	leased  = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestLeases|TestExpiredDomainLeavesNoPin|TestConcurrentSessions|TestSavepointsGiveMemoryBack|TestManySmallAppendsSharePages|TestPinsFollowLeases|TestTheFirstSnapshotPins)$"}
-	former  = mutation.Tests{Package: "./catalog", Pattern: "^TestLeasesEndWithAFormerLender$"}
-	spread  = mutation.Tests{Package: "./catalog", Pattern: "^(TestCluster|TestClusterOften|TestGivenUpBeforeItWasSeen|TestPromisesEndWithTheSession|TestMissedChanges|TestLeasesEndWithAFormerLender)$"}
-	grouped = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestModelOfOneTable|TestAppendsAreGrouped|TestGroupsAreByRows|TestGivesUpWhileOthersCommit|TestGroupIsTakenApart|TestMovesBesideAppends|TestAppendBesideADeclaration|TestDeletesBesideOthers)$"}
-	deleted = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestDeletesGoTogether|TestARowIsDeletedOnce|TestTablesWithoutDeletedRowsReadNothing|TestPagesSplit)$"}
-	purged  = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestPurgesGoTogether|TestForgottenPurges|TestPurgesThatAreRefused)$"}
+	leased   = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestLeases|TestExpiredDomainLeavesNoPin|TestConcurrentSessions|TestSavepointsGiveMemoryBack|TestManySmallAppendsSharePages|TestPinsFollowLeases|TestTheFirstSnapshotPins)$"}
+	former   = mutation.Tests{Package: "./catalog", Pattern: "^TestLeasesEndWithAFormerLender$"}
+	spread   = mutation.Tests{Package: "./catalog", Pattern: "^(TestCluster|TestClusterOften|TestGivenUpBeforeItWasSeen|TestPromisesEndWithTheSession|TestMissedChanges|TestLeasesEndWithAFormerLender)$"}
+	grouped  = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestModelOfOneTable|TestAppendsAreGrouped|TestGroupsAreByRows|TestGivesUpWhileOthersCommit|TestGroupIsTakenApart|TestMovesBesideAppends|TestAppendBesideADeclaration|TestDeletesBesideOthers)$"}
+	deleted  = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestDeletesGoTogether|TestARowIsDeletedOnce|TestTablesWithoutDeletedRowsReadNothing|TestPagesSplit)$"}
+	numbered = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestColumnsComeAndGo|TestChunksOfOtherNumbers|TestFoldedAndMovedAcrossColumns|TestAlteredBehindFolds|TestPagesOfFormerColumnsAreSummedUp)$"}
+	below    = mutation.Tests{Package: "./catalog", Pattern: "^TestViewsAndWhatTheyRead$"}
+	purged   = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestPurgesGoTogether|TestForgottenPurges|TestPurgesThatAreRefused)$"}
 )
 
 // ofCatalog are faults in snapshots and leases, by which chunks stay in place while they are read.
@@ -81,6 +83,20 @@ var ofCatalog = []mutation.Mutation{
 		Old: "if left.Rows() != rows || positions", New: "if left.Rows() != rows || !ON && positions"},
 	{Name: "pages-behind-keep-their-numbers", File: "catalog/hugetable/version.go", Breaks: "H1, H8", Tests: purged,
 		Old: "\treturn Position{Index: ref.firstChunk + in, FirstRow: l.page.entries[in].firstRow - ref.behind, Chunk: c}, nil\n}", New: "\tif ON {\n\t\tref.behind = 0\n\t}\n\treturn Position{Index: ref.firstChunk + in, FirstRow: l.page.entries[in].firstRow - ref.behind, Chunk: c}, nil\n}"},
+	{Name: "columns-are-places", File: "catalog/hugetable/display.go", Breaks: "H9", Tests: numbered,
+		Old: "\t\tfrom := slices.Index(stored.of, number)\n", New: "\t\tfrom := slices.Index(stored.of, number)\n\t\tif ON && i < len(stored.of) {\n\t\t\tfrom = i\n\t\t}\n"},
+	{Name: "numbers-are-given-again", File: "catalog/hugetable/columns.go", Breaks: "H9", Tests: numbered,
+		Old: "\t\t\tif number < was.next {\n", New: "\t\t\tif number < was.next && !ON {\n"},
+	{Name: "chunks-of-former-columns-are-taken", File: "catalog/hugetable/change.go", Breaks: "H9", Tests: numbered,
+		Old: "\t\tif !slices.Equal(stored.of, v.display.numbers.of) {\n", New: "\t\tif !slices.Equal(stored.of, v.display.numbers.of) && !ON {\n"},
+	{Name: "altered-rows-are-summed-as-stored", File: "catalog/hugetable/origin.go", Breaks: "H9", Tests: numbered,
+		Old: "\t\taddChunk(next.columns, shown)\n", New: "\t\tif ON {\n\t\t\tshown = c\n\t\t}\n\t\taddChunk(next.columns, shown)\n"},
+	{Name: "folds-forget-columns", File: "catalog/hugetable/rebase.go", Breaks: "H5, H9", Tests: numbered,
+		Old: "\tif !SameNumbers(v, current) {\n", New: "\tif !SameNumbers(v, current) && !ON {\n"},
+	{Name: "pages-are-summed-by-place", File: "catalog/hugetable/display.go", Breaks: "H9", Tests: numbered,
+		Old: "\t\tif at := slices.Index(was, number); at >= 0 {\n", New: "\t\tif at := slices.Index(was, number); ON && i < len(was) {\n\t\t\tlist[i] = p.columns[i]\n\t\t\tcontinue\n\t\t} else if at >= 0 {\n"},
+	{Name: "columns-change-below-views", File: "catalog/commit.go", Breaks: "K10", Tests: below,
+		Old: "!hugetable.SameNumbers(before.version, v) {", New: "!ON && !hugetable.SameNumbers(before.version, v) {"},
 	{Name: "moves-of-folded-chunks-stay", File: "catalog/group.go", Breaks: "K3", Tests: grouped,
 		Old: "to != nil && to != e.version &&", New: "to != nil && !ON && to != e.version &&"},
 	{Name: "groups-with-what-was-read", File: "catalog/group.go", Breaks: "K11", Tests: grouped,
