@@ -14,6 +14,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/compaction"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 // chunksOf counts the chunks of a table.
@@ -137,6 +138,37 @@ func TestVacuumFolds(t *testing.T) {
 	requireSpace(t, e)
 	require.Equal(t, []string{"true"},
 		rows(t, s, "SELECT bool_and(asked AND NOT running AND error IS NULL) FROM csm.compactions"))
+}
+
+// VACUUM ends, however many small chunks writers make beside it: it folds what there was when it began. So other tables
+// have their turn in the background.
+func TestVacuumEndsBesideWriters(t *testing.T) {
+	t.Parallel()
+	var write func()
+	folds := 0
+	e := open(t, func(c *engine.Config) {
+		c.NoCompaction = true
+		c.Fault = func(p faults.Point) {
+			if p == faults.FoldStep {
+				folds++
+				write()
+			}
+		}
+	})
+	s, writer := session(t, e), session(t, e)
+	exec(t, s, "CREATE TABLE t(i INTEGER)")
+	write = func() {
+		for range 3 {
+			exec(t, writer, "INSERT INTO t VALUES (1)")
+		}
+	}
+	write()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	_, err := s.Exec(ctx, "VACUUM t")
+	require.NoError(t, err)
+	require.Equal(t, 1, folds)
+	require.Equal(t, 4, chunksOf(t, s, "t"))
 }
 
 // Rows of files that can be read once more are not folded: what is lost of them is made anew as it was.

@@ -49,6 +49,8 @@ const (
 	foldConflicts = 20
 	// foldAgain is how long a table is left alone whose chunks could not be folded.
 	foldAgain = time.Minute
+	// foldTurn is how many runs of a table are folded before it is the next table's turn.
+	foldTurn = 8
 )
 
 // Compactions remembers what was folded.
@@ -66,7 +68,8 @@ func (k *Keeper) compact(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-tick.C:
-			c.look(ctx, now)
+			for c.look(ctx, now) {
+			}
 		}
 	}
 }
@@ -78,13 +81,14 @@ type compactor struct {
 	refused map[catalog.TableID]time.Time             // when to try again what could not be folded
 }
 
-func (c *compactor) look(ctx context.Context, now time.Time) {
+// look gives each table that has changed its turn, and tells whether one of them wants another one.
+func (c *compactor) look(ctx context.Context, now time.Time) (again bool) {
 	k := c.keeper
 	me, nodes := 0, 1
 	if k.node.Self != nil {
 		online := k.node.Online()
 		if me, nodes = slices.Index(online, k.name), len(online); me < 0 {
-			return // drained, or fenced off
+			return false // drained, or fenced off
 		}
 	}
 	for _, v := range k.catalog.Applied().Tables() {
@@ -97,10 +101,12 @@ func (c *compactor) look(ctx context.Context, now time.Time) {
 			clear(c.fine)
 			clear(c.refused)
 		}
-		err := k.foldTable(ctx, v.Table().Name, false)
+		over, err := k.foldTable(ctx, v.Table().Name, false)
 		switch {
 		case ctx.Err() != nil:
-			return
+			return false
+		case err == nil && !over:
+			again = true
 		case err == nil:
 			c.fine[id] = v // if it has changed since it is another version, and looked at again
 		default:
@@ -108,6 +114,7 @@ func (c *compactor) look(ctx context.Context, now time.Time) {
 			k.log.Warn("small chunks of a table cannot be folded", "table", v.Table().Name.String(), "error", err)
 		}
 	}
+	return again
 }
 
 // Vacuum folds now what can be folded of tables, to chunks as large as they may be, if that is what a statement is for.
@@ -120,28 +127,34 @@ func (k *Keeper) Vacuum(ctx context.Context, statement string, tables []*catalog
 		if v == nil {
 			continue
 		}
-		if err := k.foldTable(ctx, v.Table().Name, true); err != nil {
+		if _, err := k.foldTable(ctx, v.Table().Name, true); err != nil {
 			return member.ExplainFull(err)
 		}
 	}
 	return nil
 }
 
-// foldTable folds run after run until there is none.
-func (k *Keeper) foldTable(ctx context.Context, name catalog.TableName, asked bool) (err error) {
+// foldTable folds run after run until there is none, and tells whether that is so: in the background a table has its turn,
+// and who asked waits for as many runs as there were, not for those that writers make meanwhile.
+func (k *Keeper) foldTable(ctx context.Context, name catalog.TableName, asked bool) (over bool, err error) {
+	turn := foldTurn
 	running := k.compactions.Begin(name, asked, time.Now())
 	defer func() { running.End(err, time.Now()) }()
-	for conflicts := 0; ; {
+	for conflicts, folds := 0, 0; folds < turn; {
 		began := time.Now()
-		run, made, err := k.foldRun(ctx, name, asked)
+		run, made, runs, err := k.foldRun(ctx, name, asked)
+		if asked && folds == 0 {
+			turn = runs
+		}
 		switch {
 		case err == nil && run.Chunks == 0, isUndefined(err): // it was dropped
-			return nil
+			return true, nil
 		case errors.Is(err, catalog.ErrConflict) && conflicts < foldConflicts:
 			conflicts++
 		case err != nil:
-			return err
+			return false, err
 		default:
+			folds++
 			running.Folded(run, made)
 			k.fault.At(faults.FoldStep)
 		}
@@ -150,15 +163,16 @@ func (k *Keeper) foldTable(ctx context.Context, name catalog.TableName, asked bo
 		}
 		select { // half of a processor at most
 		case <-ctx.Done():
-			return ctx.Err()
+			return false, ctx.Err()
 		case <-time.After(time.Since(began)):
 		}
 	}
+	return false, nil
 }
 
-// foldRun folds one run, and says which and to how many chunks: none if there is nothing to fold.
+// foldRun folds one of so many runs, and says which and to how many chunks: none if there is nothing to fold.
 func (k *Keeper) foldRun(ctx context.Context, name catalog.TableName,
-	asked bool) (run compaction.Run, made int, err error) {
+	asked bool) (run compaction.Run, made, count int, err error) {
 	err = k.changeTable(ctx, name, func(ctx context.Context, c *tableChange) error {
 		p, err := placement.Parse(c.v.Table().Placement)
 		if err != nil {
@@ -170,7 +184,7 @@ func (k *Keeper) foldRun(ctx context.Context, name catalog.TableName,
 			return err
 		}
 		runs := compaction.Plan(chunks, limits, asked)
-		if len(runs) == 0 {
+		if count = len(runs); count == 0 {
 			return nil
 		}
 		run = slices.MaxFunc(runs, func(a, b compaction.Run) int { return cmp.Compare(a.Chunks, b.Chunks) })
@@ -183,13 +197,17 @@ func (k *Keeper) foldRun(ctx context.Context, name catalog.TableName,
 		k.fault.At(faults.FoldWritten)
 		return c.tx.Purge(ctx, name, run.First, olds, news, left)
 	})
-	return run, made, err
+	return run, made, count, err
 }
 
 // foldable lists the chunks that may be folded. Pages whose chunks are full for the most part are not looked at.
 func (k *Keeper) foldable(ctx context.Context, v *catalog.TableVersion,
 	p placement.Placement) (list []compaction.Chunk, err error) {
 	limits := k.foldLimits()
+	takers, err := k.node.Takers(p)
+	if err != nil {
+		return nil, nil // nothing can be written as the placement demands: it is for another time
+	}
 	holders := map[uint64]replicas.Holder{}
 	first := 0
 	for _, ref := range v.Pages() {
@@ -225,8 +243,10 @@ func (k *Keeper) foldable(ctx context.Context, v *catalog.TableVersion,
 			if at.State != replicas.Whole || k.reader.Damage().Has(h.Extents[0].ExtentID) {
 				continue
 			}
-			if c.Key = p.Kind.String(); p.Kind == placement.Hash {
-				c.Key = at.Node
+			if c.Key = p.Kind.String(); p.Kind == placement.Hash { // a part stays where it is
+				if c.Key = at.Node; !slices.Contains(takers, at.Node) {
+					continue
+				}
 			}
 			list = append(list, c)
 		}
