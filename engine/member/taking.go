@@ -40,7 +40,7 @@ func (n *Node) Takers(p placement.Placement) ([]string, error) {
 	}
 	if len(names) == 0 {
 		if names = n.Online(); len(names) == 0 {
-			return nil, sqlerror.New("55000", "placement %s: no node takes new rows, all are drained", p)
+			return nil, noTaker(p, n.Catalog.Members())
 		}
 	}
 	for _, name := range names {
@@ -49,6 +49,18 @@ func (n *Node) Takers(p placement.Placement) ([]string, error) {
 		}
 	}
 	return names, nil
+}
+
+// noTaker says why none of the members, which are those that are there, takes new rows.
+func noTaker(p placement.Placement, members []catalog.Member) error {
+	if len(members) > 0 {
+		return sqlerror.New("55000", "placement %s: no node takes new rows, all are drained", p).
+			WithHint("Let one take rows again: csmsql cluster undrain.")
+	}
+	e := sqlerror.New(catalog.ErrLenderGone.SQLState(), "placement %s: no node of the cluster is there to take new rows", p).
+		WithHint("Their sessions have lapsed; nodes that live come back by themselves. Try again.")
+	e.Cause = catalog.ErrLenderGone
+	return e
 }
 
 // Takes is an error unless new chunks may be put into a node's memory.
