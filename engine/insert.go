@@ -271,7 +271,7 @@ func (s *Session) latest(ctx context.Context) (*catalog.Contents, error) {
 }
 
 // insertConstants stores rows that are known without DuckDB: in a transaction of their own, or as part of the block.
-// Nil: they are not known. If the statement loses a race (GA3) it is repeated as any other, with DuckDB.
+// Nil: they are not known, or not any more (GA3): then they are made with DuckDB.
 func (st *Statement) insertConstants(ctx context.Context, head *statement.Insert, planned *insertion, args []any,
 	again *sole) (*Rows, error) {
 	if planned.constants == nil {
@@ -298,6 +298,9 @@ func (st *Statement) insertConstants(ctx context.Context, head *statement.Insert
 	}
 	if alone {
 		err = s.endImplicit(ctx, err)
+	}
+	if lost(ctx, err) { // before it was committed: the table has changed since the rows were made
+		return nil, nil
 	}
 	return done(fmt.Sprintf("INSERT 0 %d", rows.Len()), rows.Len()), err
 }
