@@ -18,18 +18,18 @@ import (
 )
 
 func main() {
-	directory := ""
+	config := engine.Config{RegionBytes: 256 << 20, MemoryBytes: 256 << 20}
 	if len(os.Args) > 1 {
-		directory = os.Args[1]
+		config.Directory = os.Args[1]
 	}
-	if err := run(context.Background(), os.Stdout, directory); err != nil {
+	if err := run(context.Background(), os.Stdout, config); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out io.Writer, directory string) (err error) {
-	e, err := engine.Open(ctx, engine.Config{Directory: directory, RegionBytes: 256 << 20, MemoryBytes: 256 << 20})
+func run(ctx context.Context, out io.Writer, config engine.Config) (err error) {
+	e, err := engine.Open(ctx, config)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/invariants"
+	"github.com/csmsql/csmsql/internal/shmdir"
 	"github.com/csmsql/csmsql/queries"
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/tree"
@@ -83,7 +84,7 @@ func TestReadings(t *testing.T) {
 	if !invariants.Enabled {
 		t.Skip("nothing is counted without -tags invariants")
 	}
-	e, err := engine.Open(t.Context(), engine.Config{Directory: t.TempDir(), MemoryBytes: 512 << 20, Threads: 1})
+	e, err := engine.Open(t.Context(), engine.Config{RegionDirectory: shmdir.For(t), MemoryBytes: 512 << 20, Threads: 1})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	require.NoError(t, e.LoadTPCH(t.Context(), noderpc.TPCHRequest{ScaleFactor: 0.001}, nil))
