@@ -290,6 +290,8 @@ def copy():
         except errors.QueryCanceled as e:  # the driver tells the server, and shows what that says
             assert "KeyError" in str(e)
             c.rollback()
+        except KeyError:  # newer drivers show what they were told
+            c.rollback()
         assert c.execute("SELECT count(*) FROM psycopg_copy").fetchone() == (5001,)
 
 
