@@ -217,6 +217,24 @@ func TestPlansOfAlteredTables(t *testing.T) {
 	require.Equal(t, []string{"1", "7", "8"}, rows(t, s, "SELECT * FROM t ORDER BY a"))
 }
 
+// A key that foreign keys need goes with them, if CASCADE says so.
+func TestKeysThatAreReferencedGoWithCascade(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t (a int, b int, up int, PRIMARY KEY (a, b), UNIQUE (a), FOREIGN KEY (up) REFERENCES t (a))")
+	exec(t, s, "CREATE TABLE r (x int, y int, FOREIGN KEY (y, x) REFERENCES t (b, a))")
+	foreign := "SELECT conname FROM pg_constraint WHERE contype = 'f' ORDER BY 1"
+	fails(t, s, "2BP01", "ALTER TABLE t DROP CONSTRAINT t_pkey")
+	fails(t, s, "2BP01", "ALTER TABLE t DROP CONSTRAINT t_a_key")
+	exec(t, s, "ALTER TABLE t ADD CONSTRAINT again UNIQUE (a); ALTER TABLE t DROP CONSTRAINT again")
+	require.Equal(t, []string{"r_y_x_fkey", "t_up_fkey"}, rows(t, s, foreign))
+	exec(t, s, "ALTER TABLE t DROP CONSTRAINT t_pkey CASCADE")
+	require.Equal(t, []string{"t_up_fkey"}, rows(t, s, foreign))
+	exec(t, s, "ALTER TABLE t DROP CONSTRAINT t_a_key CASCADE")
+	require.Empty(t, rows(t, s, foreign))
+	exec(t, s, "INSERT INTO t VALUES (1, 1, 1), (1, 1, 1)")
+}
+
 // Keys are held over columns that come, go and change: of chunks that do not store a column, too.
 func TestKeysOfAlteredTables(t *testing.T) {
 	t.Parallel()

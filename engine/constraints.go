@@ -117,8 +117,8 @@ func (s *Session) withRows(ctx context.Context, v *snapshot.View, text string, a
 }
 
 // alter is ALTER TABLE about columns. It is repeated if somebody else has written to the table meanwhile.
-func (st *Statement) alter(ctx context.Context, name statement.Name, ifExists bool, change func(context.Context,
-	*catalog.Transaction, *snapshot.View, *catalog.TableVersion) error) (*Rows, error) {
+func (st *Statement) alter(ctx context.Context, name statement.Name, ifExists bool,
+	change func(context.Context, *catalog.Transaction, *snapshot.View, *catalog.TableVersion) error) (*Rows, error) {
 	s, rows := st.session, int64(0)
 	err := st.writeRows(ctx, &rows, func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View) error {
 		version, err := v.Target(name)
@@ -128,8 +128,8 @@ func (st *Statement) alter(ctx context.Context, name statement.Name, ifExists bo
 			return nil
 		}
 		if err == snapshot.ErrTemporary {
-			return sqlerror.New("0A000",
-				"a temporary table cannot be altered").WithHint("Make it anew: CREATE TEMP TABLE … AS SELECT …")
+			return sqlerror.New("0A000", "a temporary table cannot be altered").
+				WithHint("Make it anew: CREATE TEMP TABLE … AS SELECT …")
 		}
 		if err != nil {
 			return st.parsed.PointAt(err, name.Name)

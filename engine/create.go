@@ -61,7 +61,7 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 		case *statement.DropConstraint:
 			return st.alterTable(ctx, &statement.AlterTable{Name: head.Name, IfExists: head.IfExists,
 				Actions: []statement.Action{{Kind: statement.RemoveConstraint, Constraint: head.Constraint,
-					Exists: head.Missing}}})
+					Exists: head.Missing, Cascade: head.Cascade}}})
 		case *statement.Empty:
 			return done("", 0), nil
 		case *statement.DiscardTemporary:

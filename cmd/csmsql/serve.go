@@ -170,7 +170,7 @@ func (s *serving) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.options.Data, "data", place.DefaultData(), "data `directory`: catalog and sockets")
 	flags.StringVar(&s.options.PostgreSQL, "pg", "127.0.0.1:5433", "loopback `address` for the PostgreSQL protocol, or off")
 	flags.Var(&s.region, "region", "hard cap of the lent region (default: half of what memory allows)")
-	flags.StringArrayVar(&s.options.Quotas, "quota", nil, "`table=size`: how much of this node's region a table may hold (may be repeated; default: all)")
+	flags.StringArrayVar(&s.options.Quotas, "quota", nil, "how much of this node's region a table may hold, as `table=size` (may be repeated; default: all)")
 	flags.StringVar(&s.options.RegionDirectory, "region-dir", "", "`directory` of the region's file (default /dev/shm, or the data directory for file)")
 	flags.StringVar(&s.options.Fabric, "fabric", "shm", "`fabric`: where the region lies: shm (memory), file (disk), device:PATH[@OFFSET][,incoherent|,home-snoop], or emulated[:SEED] (memory that is not coherent, for tests)")
 	flags.StringVar(&s.options.Node, "node", "local", "the node's `name` in status output and errors")

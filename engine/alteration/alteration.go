@@ -66,6 +66,7 @@ type alteration struct {
 	columns []column
 	dropped []string // that are gone, with
 	cascade map[string]bool
+	losses  []loss
 	renamed [2]string // from, to
 	schema  *arrow.Schema
 	checks  []constraint.Constraint
@@ -76,8 +77,7 @@ type alteration struct {
 // passes are the order in which PostgreSQL does what one statement says.
 var passes = []statement.ActionKind{
 	statement.DropColumn, statement.RemoveConstraint, statement.SetType, statement.AddColumn, statement.SetDefault,
-	statement.DropDefault,
-	statement.DropNotNull, statement.SetNotNull, statement.AddKey, statement.RenameColumn,
+	statement.DropDefault, statement.DropNotNull, statement.SetNotNull, statement.AddKey, statement.RenameColumn,
 }
 
 // Alter does what an ALTER TABLE says, in a transaction whose contents v shows.
@@ -85,8 +85,7 @@ func Alter(ctx context.Context, h Host, tx *catalog.Transaction, v *snapshot.Vie
 	head *statement.AlterTable) error {
 	a := &alteration{
 		Host: h, tx: tx, v: v, version: version, table: version.Table(), schema: version.Table().Columns,
-		cascade: map[string]bool{},
-		types:   h.Definitions(v),
+		cascade: map[string]bool{}, types: h.Definitions(v),
 	}
 	for _, f := range a.schema.Fields() {
 		a.columns = append(a.columns, column{Field: f, was: f.Name})
@@ -97,8 +96,7 @@ func Alter(ctx context.Context, h Host, tx *catalog.Transaction, v *snapshot.Vie
 	}
 	actions := slices.Clone(head.Actions)
 	slices.SortStableFunc(actions, func(x, y statement.Action) int {
-		return slices.Index(passes,
-			x.Kind) - slices.Index(passes, y.Kind)
+		return slices.Index(passes, x.Kind) - slices.Index(passes, y.Kind)
 	})
 	for _, action := range actions {
 		if err := a.do(ctx, action); err != nil {
@@ -183,7 +181,7 @@ func (a *alteration) removeConstraint(action statement.Action) error {
 	at := slices.IndexFunc(a.checks, func(k constraint.Constraint) bool { return k.Name == action.Constraint })
 	switch {
 	case at >= 0:
-		a.checks = slices.Delete(a.checks, at, at+1)
+		return a.removeKey(at, action.Cascade)
 	case action.Exists:
 		a.Notice(fmt.Sprintf("constraint %q of relation %q does not exist, skipping", action.Constraint,
 			a.table.Name.Name), "")
@@ -194,12 +192,31 @@ func (a *alteration) removeConstraint(action statement.Action) error {
 	return nil
 }
 
+// removeKey takes a constraint away, and with CASCADE the table's own foreign keys that need it.
+func (a *alteration) removeKey(at int, cascade bool) (err error) {
+	gone := a.checks[at]
+	a.checks = slices.Delete(a.checks, at, at+1)
+	another := func(k constraint.Constraint) bool { return k.Unique() && sameSet(k.Columns, gone.Columns) }
+	if !gone.Unique() || slices.ContainsFunc(a.checks, another) {
+		return nil
+	}
+	a.loseKey(gone, cascade)
+	a.checks = slices.DeleteFunc(a.checks, func(k constraint.Constraint) bool {
+		if err != nil || k.Kind != constraint.ForeignKey || k.References != 0 {
+			return false
+		}
+		stays, wrong := a.references(a.table.Name, &k)
+		err = wrong
+		return !stays
+	})
+	return err
+}
+
 func (a *alteration) drop(i int, cascade bool) error {
 	c := a.columns[i]
 	if len(a.columns) == 1 {
 		return sqlerror.New("0A000", "column %q is the last one of table %q: a table needs at least one column",
-			c.Name, a.table.Name.Name).
-			WithHint("Drop the table, or add a column first.")
+			c.Name, a.table.Name.Name).WithHint("Drop the table, or add a column first.")
 	}
 	p, err := placement.Parse(a.table.Placement)
 	if err != nil {
@@ -213,6 +230,7 @@ func (a *alteration) drop(i int, cascade bool) error {
 	a.columns = slices.Delete(a.columns, i, i+1)
 	a.dropped = append(a.dropped, c.was)
 	a.cascade[c.was] = cascade
+	a.loseColumn(c.was, cascade)
 	return nil
 }
 
@@ -305,6 +323,11 @@ func (a *alteration) renumbers() bool {
 	return len(a.dropped) > 0 || slices.ContainsFunc(a.columns, func(c column) bool { return c.was != c.Name })
 }
 
+// retypes tells whether a column gets another type.
+func (a *alteration) retypes() bool {
+	return slices.ContainsFunc(a.columns, func(c column) bool { return c.retyped })
+}
+
 // anew tells whether the rows have to pass through DuckDB.
 func (a *alteration) anew() bool {
 	return slices.ContainsFunc(a.columns, func(c column) bool { return c.expression != "" })
@@ -349,8 +372,7 @@ func (a *alteration) rowsText() string {
 	}
 	name := a.table.Name
 	return "SELECT " + strings.Join(list, ", ") + " FROM " + duckdb.QuoteIdentifier(name.Schema) + "." +
-		duckdb.QuoteIdentifier(name.Name) +
-		" AS " + duckdb.QuoteIdentifier(name.Name)
+		duckdb.QuoteIdentifier(name.Name) + " AS " + duckdb.QuoteIdentifier(name.Name)
 }
 
 // holds is an error if rows that are there are not what the table says now and did not say before.
@@ -364,8 +386,8 @@ func (a *alteration) holds(ctx context.Context, columns *arrow.Schema, before []
 	}
 	var list []definition.Promise
 	for i, f := range columns.Fields() {
-		if f.Nullable || a.columns[i].was != "" && !a.table.Columns.Field(ingest.Index(a.table.Columns,
-			a.columns[i].was)).Nullable {
+		was := a.columns[i].was
+		if f.Nullable || was != "" && !a.table.Columns.Field(ingest.Index(a.table.Columns, was)).Nullable {
 			continue
 		}
 		if version.Statistics(i).NullCount != 0 {
@@ -389,8 +411,8 @@ func (a *alteration) holds(ctx context.Context, columns *arrow.Schema, before []
 	defer v.Release()
 	for _, p := range list {
 		text := "SELECT 1 AS found FROM " + duckdb.QuoteIdentifier(name.Schema) + "." +
-			duckdb.QuoteIdentifier(name.Name) + " AS " +
-			duckdb.QuoteIdentifier(p.Alias) + " WHERE " + p.Broken + " LIMIT 1"
+			duckdb.QuoteIdentifier(name.Name) + " AS " + duckdb.QuoteIdentifier(p.Alias) +
+			" WHERE " + p.Broken + " LIMIT 1"
 		found := false
 		err := a.Each(ctx, v, text, func(batch arrow.RecordBatch) error {
 			found = found || batch.NumRows() > 0

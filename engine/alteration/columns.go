@@ -3,6 +3,7 @@ package alteration
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -92,13 +93,13 @@ func (a *alteration) setType(c *column, action statement.Action) error {
 	f.Nullable = c.Nullable
 	if p, err := placement.Parse(a.table.Placement); err != nil {
 		return err
-	} else if contains(p.Columns, c.Name) {
+	} else if slices.Contains(p.Columns, c.Name) {
 		if err := ingest.CanHash(f); err != nil {
 			return err
 		}
 	}
 	for _, k := range a.checks {
-		if k.Unique() && contains(k.Columns, c.Name) && ingest.CanHash(f) != nil {
+		if k.Unique() && slices.Contains(k.Columns, c.Name) && ingest.CanHash(f) != nil {
 			return sqlerror.New("0A000", "%s of column %q is not supported: its type is %s", k.Words(), c.Name, f.Type)
 		}
 	}
@@ -133,15 +134,6 @@ func (a *alteration) setType(c *column, action statement.Action) error {
 	}
 	c.Field, c.expression = f, "CAST("+from+" AS "+name+")"
 	return nil
-}
-
-func contains(list []string, name string) bool {
-	for _, one := range list {
-		if one == name {
-			return true
-		}
-	}
-	return false
 }
 
 // sameBytes tells whether what is stored as one type is of another as it is.

@@ -1,22 +1,19 @@
 package alteration
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/ingest"
-	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/sqlerror"
-
-	"github.com/apache/arrow-go/v18/arrow"
 )
 
 // constraints brings those of the table up to its columns.
@@ -76,8 +73,7 @@ func (a *alteration) check(schema *arrow.Schema, k constraint.Constraint) (const
 		}
 		k.Expression = expression
 	}
-	retyped := slices.ContainsFunc(a.columns, func(c column) bool { return c.retyped })
-	if len(a.dropped) == 0 && !retyped && a.renamed[0] == "" {
+	if len(a.dropped) == 0 && !a.retypes() && a.renamed[0] == "" {
 		return k, true, nil
 	}
 	err := a.types.Checks.Expression(schema, k)
@@ -166,69 +162,4 @@ func nameAt(text string, at, part int) (start, end int, ok bool) {
 		t = read.Next(t.End())
 	}
 	return t.Start, t.End(), t.Kind == lex.Word || t.Kind == lex.Quoted
-}
-
-// others brings the placement, and foreign keys of other tables, up to the columns.
-func (a *alteration) others() error {
-	if a.renamed[0] != "" {
-		p, err := placement.Parse(a.table.Placement)
-		if err != nil {
-			return err
-		}
-		if slices.Contains(p.Columns, a.renamed[0]) {
-			a.follow(p.Columns)
-			if err := a.tx.SetPlacement(a.table.Name, p.String()); err != nil {
-				return err
-			}
-		}
-	}
-	for _, t := range a.tx.Contents().Tables() {
-		other := t.Table()
-		list, err := constraint.Of(other.Columns)
-		if err != nil {
-			return err
-		}
-		var kept []constraint.Constraint
-		changed := false
-		for _, k := range list {
-			if other.ID == a.table.ID || k.Kind != constraint.ForeignKey || k.References != uint64(a.table.ID) {
-				kept = append(kept, k)
-				continue
-			}
-			gone := ""
-			for _, name := range k.ReferencedColumns {
-				if slices.Contains(a.dropped, name) {
-					gone = name
-				}
-			}
-			if gone != "" && !a.cascade[gone] {
-				e := sqlerror.New("2BP01", "cannot drop column %s of table %s because other objects depend on it",
-					gone, a.table.Name.Name).
-					WithHint("Use DROP ... CASCADE to drop the dependent objects too.")
-				e.DetailText = fmt.Sprintf("constraint %s on table %s depends on column %s of table %s", k.Name,
-					other.Name.Name, gone, a.table.Name.Name)
-				return e
-			}
-			if gone != "" {
-				a.Notice(fmt.Sprintf("drop cascades to constraint %s on table %s", k.Name, other.Name.Name), "")
-				changed = true
-				continue
-			}
-			k.ReferencedColumns = slices.Clone(k.ReferencedColumns)
-			a.follow(k.ReferencedColumns)
-			changed = changed || a.renamed[0] != ""
-			kept = append(kept, k)
-		}
-		if !changed {
-			continue
-		}
-		columns, err := constraint.Mark(other.Columns, kept)
-		if err != nil {
-			return err
-		}
-		if err := a.tx.Redeclare(other.Name, columns); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -39,7 +39,7 @@ func (r *reader) may(had []viewtext.Item) (list []viewtext.Item) {
 // dependents are the views that read the table. One that needs a column that goes, goes with it, or is an error; one
 // that needs a column whose type changes is an error.
 func (a *alteration) dependents(ctx context.Context) ([]*reader, error) {
-	if !a.renumbers() && !slices.ContainsFunc(a.columns, func(c column) bool { return c.retyped }) {
+	if !a.renumbers() && !a.retypes() {
 		return nil, nil
 	}
 	w := a.Views(a.v)
@@ -70,8 +70,7 @@ func (a *alteration) dependents(ctx context.Context) ([]*reader, error) {
 		}
 		for _, r := range list {
 			if r.uses.Of(c.was) {
-				e := sqlerror.New("0A000",
-					"cannot alter type of a column used by a view or rule").
+				e := sqlerror.New("0A000", "cannot alter type of a column used by a view or rule").
 					WithHint("Drop the view, alter the column, and make the view anew.")
 				e.DetailText = fmt.Sprintf("view %s depends on column %q", r.view.Name.Name, c.Name)
 				return nil, e
@@ -92,8 +91,7 @@ func (a *alteration) dependents(ctx context.Context) ([]*reader, error) {
 // ownViews is an error if a view of the session alone reads the table and may need what goes or gets another name. That
 // one which does not is told when it is asked: DuckDB has it.
 func (a *alteration) ownViews(ctx context.Context, w *viewtext.Writer) error {
-	if len(a.dropped) == 0 && a.renamed[0] == "" && !slices.ContainsFunc(a.columns,
-		func(c column) bool { return c.retyped }) {
+	if len(a.dropped) == 0 && a.renamed[0] == "" && !a.retypes() {
 		return nil
 	}
 	own, err := w.ReadsOwn(ctx, a.table.Name)

@@ -170,11 +170,11 @@ func TableNamed(text string) catalog.TableName {
 func (o Options) quotas() (map[catalog.TableName]int64, error) {
 	quotas := map[catalog.TableName]int64{}
 	for _, text := range o.Quotas {
-		table, limit, _ := strings.Cut(text, "=")
-		name := TableNamed(table)
+		at := max(strings.LastIndex(text, "="), 0) // a name may have one
+		name := TableNamed(text[:at])
 		name.Schema = cmp.Or(name.Schema, duckdb.SchemaName)
 		var size bytesize.Size
-		if err := size.Set(limit); err != nil || size <= 0 || name.Name == "" {
+		if err := size.Set(strings.TrimPrefix(text[at:], "=")); err != nil || size <= 0 || name.Name == "" {
 			return nil, fmt.Errorf("--quota %s: say which table may hold how much of the region, as in --quota sales=4GiB", text)
 		}
 		if _, twice := quotas[name]; twice {
