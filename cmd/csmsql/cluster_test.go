@@ -308,7 +308,8 @@ func refuseConnections(t *testing.T, n *node, at, foreign string) {
 		require.Error(t, err)
 		eventually(t, n, `csmsql_rpc_refused_connections_total\{reason="`+reason+`"\} [1-9]`)
 	}
-	require.Regexp(t, `refused a connection.* reason=foreign_authority .*eve`, n.stderr.String())
+	refused := regexp.MustCompile(`refused a connection.* reason=foreign_authority .*eve`) // it is counted before it is logged
+	require.Eventually(t, func() bool { return refused.MatchString(n.stderr.String()) }, patience, 20*time.Millisecond)
 }
 
 // refuseCalls: forged and oversized calls of a node, and any about memory of a tool, are logged with who and what, and counted.
