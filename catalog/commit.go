@@ -394,6 +394,7 @@ func (w *commit) store(ctx context.Context) (Revision, error) {
 		}
 		c.options.Fault.At(faults.CommitPagesStored)
 	}
+	w.write.Lazy = c.options.EndsWithBoot && w.byRows()
 	w.dead = c.takeGarbage(w.write)
 	for _, g := range w.dead {
 		w.remove(pageKey(g.page))
@@ -407,6 +408,11 @@ func (w *commit) store(ctx context.Context) (Revision, error) {
 		c.returnGarbage(w.dead)
 	}
 	return revision, err
+}
+
+// byRows tells whether the commit does nothing but append and delete rows.
+func (w *commit) byRows() bool {
+	return !slices.ContainsFunc(w.group.requests, func(r *request) bool { return !r.transaction.byRows() })
 }
 
 // setPending tells apply that the next transaction with the token is the commit's.

@@ -124,7 +124,7 @@ func (q *queue) take(r *request) (taken []*request) {
 	return taken
 }
 
-// appends tells whether the transaction does nothing but append to tables.
+// byRows tells whether the transaction does nothing but append and delete rows.
 func (t *Transaction) byRows() bool {
 	if len(t.schema) > 0 || len(t.reads) > 0 || t.depends.serializable {
 		return false

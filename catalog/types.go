@@ -168,6 +168,8 @@ type Options struct {
 	// Doubted is told of those of a commit that ended with ErrOutcomeUnknown: whoever asked for it may end, and
 	// they may be a version's still. Later Committed is told of them, or the lender that they are retired.
 	Doubted func(ids []ExtentID)
+	// EndsWithBoot: no chunk outlives the boot of the machine, so that a commit of nothing but rows need not either.
+	EndsWithBoot bool
 	// Fault is told of the fault points of commits; nil in production.
 	Fault faults.Hook
 	// Log receives what went wrong in the background: garbage that could not be removed, lenders that refused.

@@ -20,6 +20,9 @@ func (k FabricKind) Known() bool {
 // Durable tells that bytes survive a power failure once Sync has returned.
 func (k FabricKind) Durable() bool { return k == FabricFile }
 
+// EndsWithBoot tells that no byte outlives the boot of the machine, whatever is synced.
+func (k FabricKind) EndsWithBoot() bool { return !k.Durable() && !k.device() }
+
 // HardwareCoherent tells that every process which maps the region sees a store without anybody writing caches back or
 // invalidating them:
 // all processes of shm and file share one machine's page cache.

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -18,6 +17,7 @@ import (
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
+	"github.com/csmsql/csmsql/catalog/store/commitlog"
 	"github.com/csmsql/csmsql/internal/filelock"
 )
 
@@ -29,10 +29,12 @@ const FileName = "catalog.db"
 const lockWait = 2 * time.Second
 
 const (
-	boltMagic    = "csmsql catalog 1"
+	boltMagic    = "csmsql catalog 2"
+	boltMagicOld = "csmsql catalog 1" // without a log
 	revisionSize = 8
 	// headSize is what lies before a value: revision and checksum. bbolt checks its roots, but not its other pages.
 	headSize = revisionSize + 8
+	lifeSize = 8
 )
 
 var (
@@ -41,12 +43,17 @@ var (
 	metaBucket      = []byte("meta")
 	magicKey        = []byte("magic")
 	revisionKey     = []byte("revision")
+	lifeKey         = []byte("life")
 )
 
-// Bolt is a Store in one file. A file lock keeps other processes out, so the session is the open file: what is
-// ephemeral and found by OpenBolt belonged to a process that is gone.
+// Bolt is a Store in a data directory: a bbolt file, and before it a log with what was committed lately. A file lock
+// keeps other processes out, so the session is the open file: what is ephemeral and found by OpenBolt belonged to a
+// process that is gone.
 //
-//	bucket "meta":       magic → "csmsql catalog 1"   revision → 8 bytes, big endian
+//	Commit ─► compares ─► log, one sync ─► active ──the half of the log is full──► settling ─► bbolt file, two syncs
+//	Get, Scan ────────────────────────────► active, else settling, else the bbolt file
+//
+//	bucket "meta":       magic → "csmsql catalog 2"   revision → 8 bytes, big endian   life → of the log, 8 bytes; 0: it has nothing
 //	bucket "items":      key   → 8 bytes revision ‖ 8 bytes xxh3 of key, revision and value, both big endian ‖ value
 //	bucket "ephemeral":  key   → nothing; those of items that the next OpenBolt deletes
 type Bolt struct {
@@ -56,14 +63,32 @@ type Bolt struct {
 	session *localSession
 	closed  chan struct{}
 	closing sync.Once
+	torn    bool // immutable after OpenBolt
 
 	// writing is held over a commit and its entry in the history, so that they have one order.
 	writing sync.Mutex
+	log     *commitlog.Log // guarded by writing
+	newest  Revision       // guarded by writing
+	over    bool           // guarded by writing; the files are closed
+	logFile *os.File
+	logIn   commitlog.File // what the log's file is written by
+
+	pending struct {
+		sync.RWMutex
+		active   *layer          // guarded, changed under writing; what the half of the log that is written says
+		settling *layer          // guarded, replaced under settler.one; what the other half says; nil: the file has it
+		doubtful map[string]bool // guarded; keys of a transaction of which it is not known whether it happened
+	}
+	settler settler
 }
 
 // OpenBolt opens or makes the store in a data directory. Another process that has it open is ErrInUse and is named
 // as far as it is known; a file of another program ErrForeign; a damaged one ErrCorrupt.
 func OpenBolt(directory string) (*Bolt, error) {
+	return openBolt(directory, func(file *os.File) commitlog.File { return commitlog.Disk{File: file} })
+}
+
+func openBolt(directory string, logIn func(*os.File) commitlog.File) (*Bolt, error) {
 	path := filepath.Join(directory, FileName)
 	if err := checkFile(path); err != nil {
 		return nil, err
@@ -76,9 +101,14 @@ func OpenBolt(directory string) (*Bolt, error) {
 		return nil, openFault(path, err)
 	}
 	b := &Bolt{db: db, path: path, session: newLocalSession(), closed: make(chan struct{})}
-	if err := b.begin(); err != nil {
-		return nil, errors.Join(err, db.Close())
+	made, err := b.openLog(logIn)
+	if err == nil {
+		err = b.begin(made)
 	}
+	if err != nil {
+		return nil, errors.Join(err, b.closeFiles())
+	}
+	b.settler.start(b)
 	_ = os.WriteFile(pidPath(path), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600) // for the other's message only
 	return b, nil
 }
@@ -144,20 +174,30 @@ func inUse(directory, path string) error {
 	return fmt.Errorf("%w: another server (process %s) has %s open; stop it or choose another directory", ErrInUse, strings.TrimSpace(string(text)), directory)
 }
 
-func (b *Bolt) begin() error {
+// begin brings what the log has into the file, and begins a life of the log.
+func (b *Bolt) begin(newLog bool) error {
 	return b.guard(func() error {
-		return b.db.Update(func(tx *bbolt.Tx) error {
+		return b.db.Update(func(tx *bbolt.Tx) error { // all of it at once: a crash here is one before
 			meta := tx.Bucket(metaBucket)
 			if meta == nil {
-				return b.format(tx)
+				if err := b.format(tx); err != nil {
+					return err
+				}
+				return b.newLife(tx)
 			}
-			if magic := meta.Get(magicKey); string(magic) != boltMagic {
-				return fmt.Errorf("%w: %s has the mark %q, this program knows %q", ErrForeign, b.path, magic, boltMagic)
+			if magic := string(meta.Get(magicKey)); magic != boltMagic && magic != boltMagicOld {
+				return fmt.Errorf("%w: %s has the mark %q, this program knows %q and %q", ErrForeign, b.path, magic, boltMagic, boltMagicOld)
 			}
 			if tx.Bucket(itemsBucket) == nil || len(meta.Get(revisionKey)) != revisionSize {
 				return fmt.Errorf("%w: %s has no items or no revision", ErrCorrupt, b.path)
 			}
-			return b.endSessions(tx)
+			if err := b.replay(tx, newLog); err != nil {
+				return err
+			}
+			if err := b.endSessions(tx); err != nil {
+				return err
+			}
+			return b.newLife(tx)
 		})
 	})
 }
@@ -168,14 +208,19 @@ func (b *Bolt) endSessions(tx *bbolt.Tx) error {
 	if err != nil {
 		return err
 	}
-	var t Transaction
+	done := Change{Revision: newestOf(tx) + 1}
 	cursor := ephemeral.Cursor()
 	for key, _ := cursor.First(); key != nil; key, _ = cursor.Next() {
-		t.Deletes = append(t.Deletes, string(key))
+		done.Deletes = append(done.Deletes, string(key))
 	}
-	done, err := b.apply(tx, t)
-	b.history.begin(done.Revision)
-	return err
+	if done.empty() {
+		return nil
+	}
+	return apply(tx, done)
+}
+
+func newestOf(tx *bbolt.Tx) Revision {
+	return Revision(binary.BigEndian.Uint64(tx.Bucket(metaBucket).Get(revisionKey)))
 }
 
 func (b *Bolt) format(tx *bbolt.Tx) error {
@@ -190,9 +235,6 @@ func (b *Bolt) format(tx *bbolt.Tx) error {
 		if _, err := tx.CreateBucket(bucket); err != nil {
 			return err
 		}
-	}
-	if err := meta.Put(magicKey, []byte(boltMagic)); err != nil {
-		return err
 	}
 	return meta.Put(revisionKey, make([]byte, revisionSize))
 }
@@ -229,166 +271,21 @@ func checksum(key []byte, revision uint64, value []byte) uint64 {
 	return xxh3.HashSeed(key, revision) ^ xxh3.HashSeed(value, ^revision)
 }
 
-func stored(put Item, revision uint64) []byte {
+func stored(put Item) []byte {
 	b := make([]byte, 0, headSize+len(put.Value))
-	b = binary.BigEndian.AppendUint64(b, revision)
-	b = binary.BigEndian.AppendUint64(b, checksum([]byte(put.Key), revision, put.Value))
+	b = binary.BigEndian.AppendUint64(b, uint64(put.Revision))
+	b = binary.BigEndian.AppendUint64(b, checksum([]byte(put.Key), uint64(put.Revision), put.Value))
 	return append(b, put.Value...)
 }
 
-// Get implements Store.
-func (b *Bolt) Get(ctx context.Context, key string) (item Item, ok bool, err error) {
-	if err := ctx.Err(); err != nil {
-		return Item{}, false, err
-	}
-	err = b.guard(func() error {
-		return b.db.View(func(tx *bbolt.Tx) error {
-			stored := tx.Bucket(itemsBucket).Get([]byte(key))
-			if stored == nil {
-				return nil
-			}
-			item, err = b.item(tx, []byte(key), stored)
-			item.Value, ok = bytes.Clone(item.Value), err == nil
-			return err
-		})
-	})
-	return item, ok, err
+// setNewest puts the revision of the newest transaction that the file has.
+func setNewest(tx *bbolt.Tx, r Revision) error {
+	return tx.Bucket(metaBucket).Put(revisionKey, binary.BigEndian.AppendUint64(nil, uint64(r)))
 }
 
-// Scan implements Store.
-func (b *Bolt) Scan(ctx context.Context, prefixes []string, visit func(Item) error) (revision Revision, err error) {
-	err = b.guard(func() error {
-		return b.db.View(func(tx *bbolt.Tx) error {
-			revision = Revision(binary.BigEndian.Uint64(tx.Bucket(metaBucket).Get(revisionKey)))
-			for _, prefix := range prefixes {
-				if err := b.scan(ctx, tx, []byte(prefix), visit); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	})
-	return revision, err
-}
-
-func (b *Bolt) scan(ctx context.Context, tx *bbolt.Tx, prefix []byte, visit func(Item) error) error {
-	cursor := tx.Bucket(itemsBucket).Cursor()
-	for key, stored := cursor.Seek(prefix); key != nil && bytes.HasPrefix(key, prefix); key, stored = cursor.Next() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		item, err := b.item(tx, key, stored)
-		if err != nil {
-			return err
-		}
-		if err := visit(item); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Commit implements Store. bbolt syncs the file before it returns (S1).
-func (b *Bolt) Commit(ctx context.Context, t Transaction) (Revision, error) {
-	if err := t.Validate(Limits{}); err != nil {
-		return 0, err
-	}
-	b.writing.Lock()
-	defer b.writing.Unlock()
-	if err := over(ctx, b.closed); err != nil {
-		return 0, err
-	}
-	done, storing := Change{}, false
-	err := b.guard(func() error {
-		tx, err := b.db.Begin(true)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = tx.Rollback() }() // after Commit it only says that the transaction is closed
-		if err := b.holdAll(tx, t.Compares); err != nil {
-			return err
-		}
-		if done, err = b.apply(tx, t); err != nil || done.empty() {
-			return err
-		}
-		storing = true
-		return tx.Commit()
-	})
-	switch {
-	case err != nil && storing: // the write of the root may or may not have reached the disk
-		return 0, fmt.Errorf("%w: %w", ErrUnknown, err)
-	case err != nil:
-		return 0, err
-	case !done.empty():
-		b.history.add(done)
-	}
-	return done.Revision, nil
-}
-
-// apply writes and returns what that changed; if nothing, with the revision that the store has.
-func (b *Bolt) apply(tx *bbolt.Tx, t Transaction) (Change, error) {
-	meta, items, ephemeral := tx.Bucket(metaBucket), tx.Bucket(itemsBucket), tx.Bucket(ephemeralBucket)
-	newest := binary.BigEndian.Uint64(meta.Get(revisionKey))
-	done := Change{Revision: Revision(newest + 1)}
-	for _, key := range t.Deletes {
-		if items.Get([]byte(key)) != nil {
-			done.Deletes = append(done.Deletes, key)
-		}
-		if err := errors.Join(items.Delete([]byte(key)), ephemeral.Delete([]byte(key))); err != nil {
-			return done, fmt.Errorf("delete %q: %w", key, err)
-		}
-	}
-	mark := map[bool]func([]byte) error{
-		true:  func(key []byte) error { return ephemeral.Put(key, nil) },
-		false: ephemeral.Delete,
-	}
-	for _, put := range t.Puts {
-		key := []byte(put.Key)
-		if err := errors.Join(items.Put(key, stored(put, newest+1)), mark[put.Ephemeral](key)); err != nil {
-			return done, fmt.Errorf("put %q: %w", put.Key, err)
-		}
-		done.Puts = append(done.Puts, Item{Key: put.Key, Value: bytes.Clone(put.Value), Revision: done.Revision, Ephemeral: put.Ephemeral})
-	}
-	if done.empty() {
-		return Change{Revision: Revision(newest)}, nil
-	}
-	return done, meta.Put(revisionKey, binary.BigEndian.AppendUint64(nil, newest+1))
-}
-
-func (b *Bolt) holdAll(tx *bbolt.Tx, compares []Compare) error {
-	for _, c := range compares {
-		if err := b.holds(tx, c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (b *Bolt) holds(tx *bbolt.Tx, c Compare) error {
-	items := tx.Bucket(itemsBucket)
-	if c.Prefix {
-		cursor := items.Cursor()
-		prefix := []byte(c.Key)
-		for key, stored := cursor.Seek(prefix); key != nil && bytes.HasPrefix(key, prefix); key, stored = cursor.Next() {
-			if item, err := b.item(tx, key, stored); err != nil || item.Revision > c.Revision {
-				return errors.Join(err, &Conflict{c})
-			}
-		}
-		return nil
-	}
-	var revision Revision
-	if stored := items.Get([]byte(c.Key)); stored != nil {
-		item, err := b.item(tx, []byte(c.Key), stored)
-		if err != nil {
-			return err
-		}
-		revision = item.Revision
-	}
-	if c.Present && revision == 0 || !c.Present && revision != c.Revision {
-		return &Conflict{c}
-	}
-	return nil
-}
+// Torn tells that the log ended with a part of a transaction, which nobody was told of: the machine lost its power
+// then, or the disk is damaged.
+func (b *Bolt) Torn() bool { return b.torn }
 
 // Limits implements Store: bbolt takes what memory takes.
 func (b *Bolt) Limits() Limits { return Limits{} }
@@ -401,15 +298,40 @@ func (b *Bolt) Watch(ctx context.Context, prefixes []string, after Revision, app
 // Session implements Store.
 func (b *Bolt) Session() Session { return b.session }
 
-// Close implements Store and lets go of the file. Ephemeral keys are deleted by who opens it next: nobody can look
-// before.
+// Close implements Store, brings all into the file, and lets go of it. Ephemeral keys are deleted by who opens it next:
+// nobody can look before.
 func (b *Bolt) Close() error {
+	b.end()
+	b.writing.Lock()
+	defer b.writing.Unlock()
+	if b.over {
+		return nil
+	}
+	b.over = true
+	_ = os.Remove(pidPath(b.path))
+	err := b.settleAll(noLife)
+	if err != nil {
+		err = fmt.Errorf("what was committed last stays in %s until the next start: %w", b.logPath(), err)
+	}
+	return errors.Join(err, b.closeFiles())
+}
+
+// end lets nobody in any more, and joins the settler.
+func (b *Bolt) end() {
 	b.closing.Do(func() {
 		close(b.closed)
 		b.session.end(fmt.Errorf("%w: %w", ErrSessionOver, ErrClosed))
 	})
-	_ = os.Remove(pidPath(b.path))
-	if err := b.db.Close(); err != nil {
+	b.settler.joined.Wait()
+}
+
+// closeFiles closes the log first: the lock of the other file keeps others out.
+func (b *Bolt) closeFiles() error {
+	var err error
+	if b.logFile != nil {
+		err = b.logFile.Close()
+	}
+	if err = errors.Join(err, b.db.Close()); err != nil {
 		return fmt.Errorf("close the catalog file %s: %w", b.path, err)
 	}
 	return nil

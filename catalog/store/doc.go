@@ -7,7 +7,7 @@
 //	handle C ── Session ─▶ │ key → value, revision, of B   │ ◀─ B's session ends: its ephemeral keys are deleted
 //	                       └───────────────────────────────┘
 //
-//	Bolt          one file, a file lock, fsync before Commit returns               one machine, one handle at a time
+//	Bolt          a bbolt file behind a log (commitlog), a file lock, one sync    one machine, one handle at a time
 //	Memory        a map; any number of handles                                     tests
 //	cluster/etcd  compares are mod revisions, prefixes are ranges, sessions leases  a cluster
 //
@@ -25,7 +25,8 @@
 //
 // # Invariants
 //
-//   - S1: a transaction happens wholly or not at all, and after Commit returned it survives a crash
+//   - S1: a transaction happens wholly or not at all, and after Commit returned it survives a crash; a lazy one that of
+//     the process, and that of the machine if one that came after it does
 //   - S2: two transactions that compare a key with the same revision and write it do not both succeed
 //   - S3: a Scan sees one revision
 //   - S4: Get and Scan are linearizable: they see every transaction whose Commit returned, anywhere, before they began
@@ -47,6 +48,7 @@
 //
 // # Lock order
 //
+//	Bolt.writing → settler.one → Bolt.pending
 //	Bolt.writing, memoryContent.mu → localSession.mu, history.mu; none is held over a caller's function
 //
 // # What it does not do

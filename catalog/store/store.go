@@ -53,6 +53,9 @@ type Transaction struct {
 	Compares []Compare
 	Deletes  []string
 	Puts     []Item // Revision is ignored
+	// Lazy: it survives the process when Commit has returned, but the machine only a second later. What a machine loses
+	// so is the newest, and all that came after it. A store may do more than this.
+	Lazy bool
 }
 
 // Validate tells whether the transaction is one that a store with these limits takes, whatever it compares.
@@ -138,7 +141,7 @@ type Store interface {
 	// than the newest when Scan was called (S4). A visited value is valid until visit returns.
 	Scan(ctx context.Context, prefixes []string, visit func(Item) error) (Revision, error)
 	// Commit does the transaction and returns its revision, or the newest if it changed nothing. It is durable when
-	// Commit returns. ErrConflict means that a condition did not hold; ErrSessionOver that the session is over
+	// Commit returns, see Lazy. ErrConflict means that a condition did not hold; ErrSessionOver that the session is over
 	// (S7); ErrUnknown that the outcome is not known, but is settled before a Get or Scan of this handle that
 	// begins later answers: what that does not see never happens (S8). Any other error means that nothing happened.
 	Commit(ctx context.Context, t Transaction) (Revision, error)

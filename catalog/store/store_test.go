@@ -188,3 +188,9 @@ func touch(directory string) {
 	_, _, _ = s.Get(context.Background(), "key/77")
 	_ = s.Close()
 }
+
+// patience is how long tests wait for what must come, and tick how often they look.
+const (
+	patience = 10 * time.Second
+	tick     = time.Millisecond
+)

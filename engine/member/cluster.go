@@ -78,7 +78,10 @@ func (n *Node) openStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.local = bolt
+	if n.local = bolt; bolt.Torn() {
+		n.config.Log.Warn("the commit log ends with a part of a transaction that was not acknowledged: the machine went down then, or its disk is damaged",
+			"file", filepath.Join(n.config.Directory, store.LogName))
+	}
 	item, clustered, err := bolt.Get(ctx, localDirectoryKey)
 	if err != nil {
 		return err

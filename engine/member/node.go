@@ -142,7 +142,7 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 		Domain: LocalDomain, InitialSchemas: []string{"public"}, Self: n.Self, Gone: n.gone, Agree: config.Agree,
 		Committed: func(ids []catalog.ExtentID) { n.holdings.book.Committed(ids...) },
 		Doubted:   func(ids []catalog.ExtentID) { n.holdings.book.Pass(n.holdings.doubt, ids...) }, Fault: config.Fault,
-		Log: func(message string, err error) { config.Log.Warn(message, "error", err) },
+		Log: func(message string, err error) { config.Log.Warn(message, "error", err) }, EndsWithBoot: config.Fabric.EndsWithBoot(),
 	})
 	if err != nil {
 		return n, err
