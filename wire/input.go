@@ -126,6 +126,15 @@ func (in *input) next() (pgproto3.FrontendMessage, error) {
 	return message, message.Decode(in.body)
 }
 
+// ends tells whether the next message has come, and is Sync.
+func (in *input) ends() bool {
+	if in.begun || in.network.Buffered() == 0 {
+		return false
+	}
+	kind, err := in.network.Peek(1)
+	return err == nil && kind[0] == 'S'
+}
+
 func (in *input) header() error {
 	header, err := in.network.Peek(5)
 	if err != nil {
