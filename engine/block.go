@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/configuration"
@@ -52,6 +53,8 @@ type block struct {
 	// executed counts the statements of the block; sole is the one of an implicit block that may be repeated.
 	executed int
 	sole     *sole
+	// proposes: it has an INSERT … ON CONFLICT, for which a key that others have committed meanwhile is a lost race.
+	proposes bool
 	// emptied are the tables that the block truncated since its last savepoint.
 	emptied map[catalog.TableID]bool
 }
@@ -218,6 +221,9 @@ func (s *Session) commitOnce(ctx context.Context) error {
 		b.validate()
 		if err := b.tx.Commit(ctx); err != nil {
 			s.endDuck(b, "ROLLBACK")
+			if b.proposes && sqlerror.State(err) == "23505" {
+				err = fmt.Errorf("%w: %w", catalog.ErrConflict, err)
+			}
 			return err
 		}
 	}

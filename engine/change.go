@@ -2,17 +2,16 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/retained"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
-	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -119,7 +118,6 @@ func (s *Session) planNumbered(ctx context.Context, v *snapshot.View, version *c
 // RETURNING is asked of.
 func (s *Session) changeRows(ctx context.Context, tx *catalog.Transaction, v *snapshot.View,
 	version *catalog.TableVersion, r rewrite.Rewrite, args []any, returns *retained.Batches) (hit int64, err error) {
-	table := version.Table()
 	plan, err := s.planNumbered(ctx, v, version, r.Text, r)
 	if err != nil {
 		return 0, err
@@ -130,56 +128,32 @@ func (s *Session) changeRows(ctx context.Context, tx *catalog.Transaction, v *sn
 		return 0, dialect.WithoutPosition(err)
 	}
 	defer rows.Close()
-	target, err := s.engine.upkeep.TargetFor(ctx, version, s.settings.Zone())
-	if err != nil {
-		return 0, err
-	}
-	w := ingest.NewWriter(target)
-	defer w.Abort()
-	hits, err := r.Drain(ctx, rows.Next, version, target.Limits, w, returns)
-	if err != nil {
-		return 0, err
-	}
-	chunks, err := w.Finish(ctx)
-	if err != nil {
-		return 0, err
-	}
-	s.engine.config.Fault.At(faults.RewriteSealed)
-	if hits.Count() == 0 {
-		return 0, nil
-	}
-	if err := tx.DeleteRows(ctx, table.Name, hits.Rows()); err != nil {
-		return 0, errors.Join(err, target.Discard(chunks))
-	}
-	return hits.Count(), tx.Append(table.Name, chunks)
+	err = s.engine.upkeep.Change(ctx, tx, version, s.settings.Zone(), func(w *ingest.Writer,
+		limits []ingest.Limit) (map[int]*positions.Set, error) {
+		hits, err := r.Drain(ctx, rows.Next, version, limits, w, returns)
+		if err != nil {
+			return nil, err
+		}
+		hit = hits.Count()
+		return hits.Rows(), nil
+	})
+	return hit, err
 }
 
 // rename gives a table another name.
 func (st *Statement) rename(ctx context.Context, head *statement.Rename) (*Rows, error) {
-	s := st.session
 	if head.Object != statement.Table {
 		return nil, sqlerror.New("0A000", "ALTER %s … RENAME is not supported", strings.ToUpper(string(head.Object)))
 	}
-	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
-		version, err := v.Target(head.Name)
-		if e, ok := err.(*Error); ok && e.State == "42P01" && head.IfExists {
-			s.notice(Notice{Severity: "NOTICE", State: "00000", Message: fmt.Sprintf("relation %q does not exist, skipping", head.Name.String())})
-			return nil
-		}
-		if err != nil {
-			return st.parsed.PointAt(err, head.Name.Name)
-		}
+	return st.alter(ctx, head.Name, head.IfExists, func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View,
+		version *catalog.TableVersion) error {
 		from := version.Table().Name
 		to := catalog.TableName{Schema: from.Schema, Name: head.To}
 		if err := tx.RenameTable(from, to); err != nil {
 			return err
 		}
-		return s.followName(ctx, tx, v, from, to)
+		return st.session.followName(ctx, tx, v, from, to)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return done("ALTER TABLE", 0), nil
 }
 
 // rowwise is an error if what is said of single rows is not: DuckDB is asked whether it would take it in a WHERE.

@@ -3,14 +3,12 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/alteration"
-	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/dependency"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -63,10 +61,8 @@ func (s *Session) alterations(tx *catalog.Transaction, v *snapshot.View) alterat
 				return err
 			})
 		},
-		Drop: func(list []dependency.Object) error { return s.dropObjects(tx, list) },
-		Notice: func(message, detail string) {
-			s.notice(Notice{Severity: "NOTICE", State: "00000", Message: message, Detail: detail})
-		},
+		Drop:   func(list []dependency.Object) error { return s.dropObjects(tx, list) },
+		Notice: s.noticed,
 	}
 }
 
@@ -123,8 +119,7 @@ func (st *Statement) alter(ctx context.Context, name statement.Name, ifExists bo
 	err := st.writeRows(ctx, &rows, func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View) error {
 		version, err := v.Target(name)
 		if ifExists && isState(err, "42P01") {
-			s.notice(Notice{Severity: "NOTICE", State: "00000",
-				Message: fmt.Sprintf("relation %q does not exist, skipping", name.String())})
+			s.noticed(fmt.Sprintf("relation %q does not exist, skipping", name.String()), "")
 			return nil
 		}
 		if err == snapshot.ErrTemporary {
@@ -164,28 +159,4 @@ func (st *Statement) setSchema(ctx context.Context, head *statement.SetSchema) (
 		}
 		return st.session.followName(ctx, tx, v, from, to)
 	})
-}
-
-// forgetReferences takes foreign keys off the record.
-func (s *Session) forgetReferences(tx *catalog.Transaction, list []definition.Reference) error {
-	for _, r := range list {
-		version, ok := tx.Contents().Table(r.From)
-		if !ok {
-			continue
-		}
-		constraints, err := constraint.Of(version.Table().Columns)
-		if err != nil {
-			return err
-		}
-		constraints = slices.DeleteFunc(constraints, func(k constraint.Constraint) bool { return k.Name == r.Constraint })
-		schema, err := constraint.Mark(version.Table().Columns, constraints)
-		if err != nil {
-			return err
-		}
-		if err := tx.Redeclare(r.From, schema); err != nil {
-			return err
-		}
-		s.notice(Notice{Severity: "NOTICE", State: "00000", Message: "drop cascades to " + r.String()})
-	}
-	return nil
 }

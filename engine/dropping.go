@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/alteration"
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/dependency"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -29,7 +30,7 @@ func (st *Statement) drop(ctx context.Context, head *statement.Drop) (*Rows, err
 		for _, n := range head.Names {
 			o, err := dependency.Named(v, head.Object, n)
 			if e, ok := err.(interface{ SQLState() string }); ok && head.IfExists && (e.SQLState() == "42P01" || e.SQLState() == "3F000") {
-				s.notice(Notice{Severity: "NOTICE", State: "00000", Message: fmt.Sprintf("%s %q does not exist, skipping", head.Object, n.String())})
+				s.noticed(fmt.Sprintf("%s %q does not exist, skipping", head.Object, n.String()), "")
 				continue
 			}
 			if err != nil {
@@ -45,8 +46,7 @@ func (st *Statement) drop(ctx context.Context, head *statement.Drop) (*Rows, err
 			if !head.Cascade {
 				return d.Refuse(named)
 			}
-			message, detail := d.Cascade(named)
-			s.notice(Notice{Severity: "NOTICE", State: "00000", Message: message, Detail: detail})
+			s.noticed(d.Cascade(named))
 		}
 		references, err := definition.ReferencesTo(v.Contents, d.Tables())
 		if err != nil {
@@ -55,12 +55,17 @@ func (st *Statement) drop(ctx context.Context, head *statement.Drop) (*Rows, err
 		if len(references) > 0 && !head.Cascade {
 			return definition.Referenced(references)
 		}
-		if err := s.forgetReferences(tx, references); err != nil {
+		if err := alteration.Forget(tx, references, s.noticed); err != nil {
 			return err
 		}
 		return s.dropObjects(tx, d.Objects())
 	})
 	return done("DROP "+strings.ToUpper(string(head.Object)), 0), err
+}
+
+// noticed tells the client something.
+func (s *Session) noticed(message, detail string) {
+	s.notice(Notice{Severity: "NOTICE", State: "00000", Message: message, Detail: detail})
 }
 
 // dropObjects takes everything away, what depends first.

@@ -7,7 +7,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/engine/cast"
+	"github.com/csmsql/csmsql/engine/conflict"
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/constantrows"
 	"github.com/csmsql/csmsql/engine/ingest"
@@ -17,6 +19,7 @@ import (
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/upkeep"
+	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/optimization"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -43,12 +46,7 @@ func (st *Statement) prepareInsert(ctx context.Context, head *statement.Insert) 
 	if err != nil {
 		return st.parsed.PointAt(err, head.Name.Name)
 	}
-	src, err := st.planInsert(ctx, head, version, v)
-	if err != nil {
-		return err
-	}
-	planned.Source, planned.columns = src, version.Table().Columns
-	return nil
+	return st.planInsert(ctx, head, planned, version, v)
 }
 
 // insertion is an INSERT that was planned for a table of these columns, nil: it was not.
@@ -57,31 +55,51 @@ type insertion struct {
 	columns   *arrow.Schema
 	constants *constantrows.Source // its rows, if they are known without DuckDB
 	keyed     bool                 // the table has keys, with which a transaction's rows are compared before it ends
+	rule      *conflict.Rule       // of ON CONFLICT; nil: it has none
 }
 
 // planInsert plans the query of an INSERT, and what it returns, for the columns that the table has.
-func (st *Statement) planInsert(ctx context.Context, head *statement.Insert, version *catalog.TableVersion,
-	v *snapshot.View) (cast.Source, error) {
+func (st *Statement) planInsert(ctx context.Context, head *statement.Insert, planned *insertion,
+	version *catalog.TableVersion, v *snapshot.View) error {
 	src, err := cast.Insert(head, version.Table().Columns, func(query string) ([]string, error) {
 		return st.givenColumns(ctx, query, v)
 	})
 	if err != nil {
-		return cast.Source{}, err
+		return err
 	}
 	if r := rewrite.ReturningOf(head); r != nil {
 		if err := st.describeReturning(ctx, r, version, v); err != nil {
-			return cast.Source{}, err
+			return err
 		}
+	}
+	var numbers []int // of the source's parameters
+	if head.Conflict != nil {
+		src.Text, numbers = conflict.Dense(src.Text)
 	}
 	plan, err := st.planSource(ctx, src.Text, v)
 	if err != nil {
-		return cast.Source{}, st.parsed.PreferSyntax(src.Relocate(err, st.parsed.Text))
+		return st.parsed.PreferSyntax(src.Relocate(err, st.parsed.Text))
 	}
 	if st.plan != nil {
 		st.plan.close()
 	}
 	st.setPlan(plan)
-	return src, nil
+	planned.Source, planned.columns = src, version.Table().Columns
+	if head.Conflict == nil {
+		return nil
+	}
+	planned.rule, st.params, err = conflict.Of(conflict.Asker{
+		Rowwise: func(conditions ...rewrite.Condition) error { return st.session.rowwise(ctx, v, conditions...) },
+		Parameters: func(text string) ([]duckdb.ParameterType, error) {
+			q, err := st.session.planDuck(ctx, dialect.SourceOf(text), v)
+			if err != nil {
+				return nil, dialect.WithoutPosition(err)
+			}
+			defer q.close()
+			return q.Params, nil
+		},
+	}, head, version.Table(), st.params, numbers)
+	return err
 }
 
 // planSource plans the query that a writing statement takes its rows from. It stands for as long as what it reads itself is
@@ -94,7 +112,7 @@ func (st *Statement) planSource(ctx context.Context, text string, v *snapshot.Vi
 		all.Add(own)
 	}()
 	plan := st.session.planQuery
-	if st.returning != nil {
+	if head, ok := st.parsed.Head.(*statement.Insert); st.returning != nil || ok && head.Conflict != nil {
 		plan = st.session.planDuck
 	}
 	q, err := plan(ctx, st.source(text), v)
@@ -131,11 +149,15 @@ func (st *Statement) insert(ctx context.Context, head *statement.Insert, planned
 		if err := st.replanInsert(ctx, head, planned, version, v); err != nil {
 			return err
 		}
-		rows, err := st.plan.execute(ctx, v, args)
+		rows, err := st.plan.execute(ctx, v, planned.rule.Given(args))
 		if err != nil {
 			return planned.Relocate(err, st.parsed.Text)
 		}
 		defer rows.Close()
+		if planned.rule != nil {
+			count, out, err = st.propose(ctx, tx, v, version, planned.rule, rows, args)
+			return err
+		}
 		if st.returning != nil {
 			count, out, err = st.insertReturning(ctx, tx, v, version, rows)
 			return err
@@ -176,6 +198,42 @@ func (st *Statement) insertReturning(ctx context.Context, tx *catalog.Transactio
 	return count, out, nil
 }
 
+// propose inserts the rows of an INSERT … ON CONFLICT, or does with them what its rule says.
+func (st *Statement) propose(ctx context.Context, tx *catalog.Transaction, v *snapshot.View,
+	version *catalog.TableVersion, rule *conflict.Rule, rows *Rows, args []any) (count int64, out *retained.Batches, err error) {
+	s, table := st.session, version.Table()
+	var returns *retained.Batches
+	if st.returning != nil {
+		returns = s.keeper()
+		defer returns.Release()
+	}
+	proposed := s.keeper()
+	defer proposed.Release()
+	s.block.proposes = true
+	if err := proposed.Drain(ctx, ingest.Fitting(rows.Next, upkeep.LimitsOf(table.Columns))); err != nil {
+		return 0, s.keeper(), err
+	}
+	rows.Close() // the connection is needed
+	p := &conflict.Proposal{
+		Keys: &s.engine.keys, Conn: s.conn, Keep: s.keeper, Rule: rule, Version: version, Rows: proposed, Args: args,
+		Each: func(ctx context.Context, text string, args []any, each func(arrow.RecordBatch) error) error {
+			return s.each(ctx, v, text, args, each)
+		},
+	}
+	if p.Check, err = s.engine.checks.OfChunks(table, s.settings.Zone()); err == nil {
+		err = s.engine.upkeep.Change(ctx, tx, version, s.settings.Zone(), func(w *ingest.Writer,
+			limits []ingest.Limit) (gone map[int]*positions.Set, err error) {
+			count, gone, err = p.Decide(ctx, w, limits, returns)
+			return gone, err
+		})
+	}
+	if err != nil || returns == nil {
+		return count, s.keeper(), err
+	}
+	out, err = st.returned(ctx, v, returns, table.Columns)
+	return count, out, err
+}
+
 // replanInsert makes the plan anew if it does not stand for v, or for the columns that the table has by now: what the
 // query gives was cast to those that it had.
 func (st *Statement) replanInsert(ctx context.Context, head *statement.Insert, planned *insertion,
@@ -187,11 +245,9 @@ func (st *Statement) replanInsert(ctx context.Context, head *statement.Insert, p
 	if err := st.session.followSearchPath(v.Contents); err != nil {
 		return err
 	}
-	src, err := st.planInsert(ctx, head, version, v)
-	if err != nil {
+	if err := st.planInsert(ctx, head, planned, version, v); err != nil {
 		return err
 	}
-	planned.Source, planned.columns = src, columns
 	if returned != nil && !conform.SameTypes(returned, st.schema) {
 		st.schema, planned.columns = returned, arrow.NewSchema(nil, nil) // planned again the next time
 		return planOutdated()

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/csmsql/csmsql/catalog"
-	"github.com/csmsql/csmsql/engine/constraint"
+	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/internal/counted"
@@ -97,19 +97,8 @@ func (s *Session) setConstraints(ctx context.Context, head *statement.SetConstra
 		return nil, err
 	}
 	defer v.Release()
-	for _, version := range v.Contents.Tables() {
-		list, err := constraint.Of(version.Table().Columns)
-		if err != nil {
-			return nil, err
-		}
-		for _, k := range list {
-			if k.Deferrable && k.Deferred != head.Deferred {
-				when := map[bool]string{true: "DEFERRED", false: "IMMEDIATE"}[head.Deferred]
-				table := version.Table().Name.Name
-				return nil, sqlerror.New("0A000", "SET CONSTRAINTS ALL %s is not supported: constraint %q of table %q is on record only", when, k.Name, table).
-					WithHint("It is not checked, neither at once nor at COMMIT. Leave SET CONSTRAINTS out, or drop the constraint.")
-			}
-		}
+	if err := definition.RefuseDeferring(v.Contents, head.Deferred); err != nil {
+		return nil, err
 	}
 	return done("SET CONSTRAINTS", 0), nil
 }

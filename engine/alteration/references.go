@@ -6,6 +6,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/constraint"
+	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -120,4 +121,28 @@ func (a *alteration) other(table catalog.Table) error {
 		return err
 	}
 	return a.tx.Redeclare(table.Name, columns)
+}
+
+// Forget takes foreign keys off the record.
+func Forget(tx *catalog.Transaction, list []definition.Reference, notice func(message, detail string)) error {
+	for _, r := range list {
+		version, ok := tx.Contents().Table(r.From)
+		if !ok {
+			continue
+		}
+		constraints, err := constraint.Of(version.Table().Columns)
+		if err != nil {
+			return err
+		}
+		constraints = slices.DeleteFunc(constraints, func(k constraint.Constraint) bool { return k.Name == r.Constraint })
+		schema, err := constraint.Mark(version.Table().Columns, constraints)
+		if err != nil {
+			return err
+		}
+		if err := tx.Redeclare(r.From, schema); err != nil {
+			return err
+		}
+		notice("drop cascades to "+r.String(), "")
+	}
+	return nil
 }

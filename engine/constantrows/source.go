@@ -36,7 +36,7 @@ type cell struct {
 // Of reads the list of an INSERT into a table of these columns; nil if it is not certain what all of it means.
 func Of(head *statement.Insert, columns *arrow.Schema) *Source {
 	if head.Query == "" || head.With != "" || head.ByName || head.Alias != "" || head.Returning != "" ||
-		len(head.Query) > textMax {
+		head.Conflict != nil || len(head.Query) > textMax {
 		return nil
 	}
 	s := &Source{columns: columns, kinds: kindsOf(columns)}

@@ -274,3 +274,22 @@ func Passes(table catalog.TableName, k constraint.Constraint) Promise {
 	e.Object = sqlerror.Object{Schema: table.Schema, Table: table.Name, Constraint: k.Name}
 	return Promise{"NOT (" + k.Expression + "\n)", k.Table, e}
 }
+
+// RefuseDeferring is an error if a constraint is to be checked at another time than it is.
+func RefuseDeferring(contents *catalog.Contents, deferred bool) error {
+	for _, version := range contents.Tables() {
+		list, err := constraint.Of(version.Table().Columns)
+		if err != nil {
+			return err
+		}
+		for _, k := range list {
+			if k.Deferrable && k.Deferred != deferred {
+				when := map[bool]string{true: "DEFERRED", false: "IMMEDIATE"}[deferred]
+				return sqlerror.New("0A000", "SET CONSTRAINTS ALL %s is not supported: constraint %q of table %q is on record only",
+					when, k.Name, version.Table().Name.Name).
+					WithHint("It is not checked, neither at once nor at COMMIT. Leave SET CONSTRAINTS out, or drop the constraint.")
+			}
+		}
+	}
+	return nil
+}

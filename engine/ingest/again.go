@@ -86,7 +86,7 @@ func (a *Again) Add(ctx context.Context, batch arrow.RecordBatch) error {
 		if p.wanted == 0 || len(list) == 0 {
 			continue
 		}
-		part, err := gather(ctx, batch, a.schema, list)
+		part, err := Gather(ctx, batch, a.schema, list)
 		if err != nil {
 			return err
 		}

@@ -57,7 +57,7 @@ func (w *Writer) divide(ctx context.Context, batch arrow.RecordBatch) error {
 		if len(list) == len(buckets) {
 			return w.parts[b].Add(ctx, batch)
 		}
-		part, err := gather(ctx, batch, w.target.Schema, list)
+		part, err := Gather(ctx, batch, w.target.Schema, list)
 		if err != nil {
 			return err
 		}

@@ -67,9 +67,31 @@ func (d *digester) text(row int) string {
 			text += "null"
 			continue
 		}
-		text += c.ValueStr(row)
+		text += shown(c, row)
 	}
 	return text
+}
+
+// shown is a value as PostgreSQL shows it.
+func shown(c arrow.Array, row int) string {
+	switch c := c.(type) {
+	case *array.Boolean:
+		return c.ValueStr(row)[:1]
+	case *array.Decimal64:
+		return c.Value(row).ToString(c.DataType().(arrow.DecimalType).GetScale())
+	case *array.Decimal128:
+		return c.Value(row).ToString(c.DataType().(arrow.DecimalType).GetScale())
+	case *array.Timestamp:
+		t := c.DataType().(*arrow.TimestampType)
+		at, layout := c.Value(row).ToTime(t.Unit), "2006-01-02 15:04:05.999999"
+		if t.TimeZone != "" {
+			layout += "-07"
+		}
+		return at.Format(layout)
+	case *array.Dictionary:
+		return shown(c.Dictionary(), c.GetValueIndex(row))
+	}
+	return c.ValueStr(row)
 }
 
 func writerOf(a arrow.Array) (valueWriter, error) {

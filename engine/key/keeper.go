@@ -180,36 +180,28 @@ func (s *search) run(ctx context.Context) error {
 
 // rows has the keys of the pass be looked at of the rows of a chunk that live; one that is refused is a duplicate.
 func (s *search) rows(ctx context.Context, p catalog.Position,
-	batch func(arrow.RecordBatch, *positions.Set) (*digester, int, error)) (err error) {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	dead, err := s.version.Deleted(ctx, p.Index)
-	if err != nil || dead.Count() == p.Rows() {
-		return err
-	}
-	table := s.version.Table().Name
-	columns, err := s.keeper.Reader.Read(ctx, s.by, table.String(), p.Index, p.Chunk, s.key.columns)
-	if err != nil {
-		return err
-	}
-	defer columns.Release()
-	defer func() { // a lender may have begun anew: then anything may be there, and Go's look at the bounds is what finds it
-		if r := recover(); r != nil {
-			cause := fmt.Errorf("%w: a key: %v", descriptor.ErrData, r)
-			node := s.keeper.Reader.NodeOf(p.Chunk.Descriptor())
-			err = &reader.DamagedError{Table: table.String(), Chunk: p.Index, Node: node, Cause: cause}
+	batch func(arrow.RecordBatch, *positions.Set) (*digester, int, error)) error {
+	return s.keeper.rows(ctx, s.by, s.version, p, s.key.columns, func(columns arrow.RecordBatch, dead *positions.Set) error {
+		duplicate, at, err := batch(columns, dead)
+		if err != nil || duplicate == nil {
+			return err
 		}
-	}()
-	duplicate, at, err := batch(columns, dead)
-	if err != nil || duplicate == nil {
-		return err
+		values := duplicate.text(at)
+		if err := s.by.Confirm(ctx); err != nil {
+			return err
+		}
+		return s.key.duplicate(s.version.Table().Name, values, s.whole)
+	})
+}
+
+// recovered makes an error of what Go's look at bounds finds: a lender may have begun anew, and then anything may be
+// there.
+func (k *Keeper) recovered(table string, p catalog.Position, err *error) {
+	if r := recover(); r != nil {
+		cause := fmt.Errorf("%w: a key: %v", descriptor.ErrData, r)
+		node := k.Reader.NodeOf(p.Chunk.Descriptor())
+		*err = &reader.DamagedError{Table: table, Chunk: p.Index, Node: node, Cause: cause}
 	}
-	values := duplicate.text(at)
-	if err := s.by.Confirm(ctx); err != nil {
-		return err
-	}
-	return s.key.duplicate(table, values, s.whole)
 }
 
 // add puts the digests of the rows of a batch that live in, and gives the first that was there; nil: there is none.

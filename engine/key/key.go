@@ -68,13 +68,8 @@ func (k *Key) mayMeet(a, b *catalog.Chunk) bool {
 	if k.NullsNotDistinct {
 		return true
 	}
-	return !slices.ContainsFunc(k.columns, func(i int) bool {
-		x, y := a.Statistics(i), b.Statistics(i)
-		if x.HasNaN || y.HasNaN {
-			return false
-		}
-		below, known := x.Max.Compare(y.Min)
-		above, also := y.Max.Compare(x.Min)
-		return known && below < 0 || also && above < 0
-	})
+	return !slices.ContainsFunc(k.columns, func(i int) bool { return isApart(a.Statistics(i), b.Statistics(i)) })
 }
+
+// Positions are those of the key's columns in its table.
+func (k *Key) Positions() []int { return k.columns }

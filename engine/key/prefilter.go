@@ -24,7 +24,7 @@ type prefilter struct {
 const bitsPerRow = 16
 
 func newPrefilter(rows int64) *prefilter {
-	width := max(10, bits.Len64(uint64(rows)*bitsPerRow-1))
+	width := max(10, bits.Len64(uint64(max(rows, 1))*bitsPerRow-1))
 	return &prefilter{bits: make([]uint64, 1<<(width-6)), shift: 64 - width}
 }
 

@@ -26,17 +26,24 @@ type Batches struct {
 // For are a session's; there are none yet.
 func For(account *account.Session) *Batches { return &Batches{account: account} }
 
-// Keep retains a batch.
-func (k *Batches) Keep(batch arrow.RecordBatch) error {
-	size := conform.Bytes(batch)
-	if err := k.account.Take(account.Returning, size); err != nil { // plans are not dropped for it: one of them runs
+// Charge charges what is kept beside the batches, until they are released.
+func (k *Batches) Charge(bytes int64) error {
+	if err := k.account.Take(account.Returning, bytes); err != nil { // plans are not dropped for it: one of them runs
 		if e, ok := err.(*sqlerror.Error); ok {
 			e.WithHint("Nothing was written. Write fewer rows at a time, or ask for them with a SELECT afterwards; " +
 				"or start the node with more --memory.")
 		}
 		return err
 	}
-	k.size += size
+	k.size += bytes
+	return nil
+}
+
+// Keep retains a batch.
+func (k *Batches) Keep(batch arrow.RecordBatch) error {
+	if err := k.Charge(conform.Bytes(batch)); err != nil {
+		return err
+	}
 	batch.Retain()
 	k.List = append(k.List, batch)
 	k.Rows += batch.NumRows()

@@ -59,7 +59,7 @@ func (h *Hits) add(ctx context.Context, batch arrow.RecordBatch, each func(arrow
 	}
 	from := 0
 	for i, number := range numbers.Int64Values() {
-		fresh, err := h.note(ctx, number)
+		fresh, err := h.Note(ctx, number)
 		if err == nil && !fresh {
 			err = give(from, i)
 			from = i + 1
@@ -71,7 +71,14 @@ func (h *Hits) add(ctx context.Context, batch arrow.RecordBatch, each func(arrow
 	return give(from, numbers.Len())
 }
 
-func (h *Hits) note(ctx context.Context, number int64) (fresh bool, err error) {
+// Has tells whether a row was hit.
+func (h *Hits) Has(number int64) bool {
+	chunk, at := positions.Split(number)
+	return h.rows[chunk].Has(at)
+}
+
+// Note notes a row by its number, and tells whether it was not hit before.
+func (h *Hits) Note(ctx context.Context, number int64) (fresh bool, err error) {
 	chunk, at := positions.Split(number)
 	set := h.rows[chunk]
 	if set == nil {

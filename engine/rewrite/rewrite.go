@@ -55,7 +55,7 @@ func OfDelete(head *statement.Delete) (Rewrite, error) {
 	}
 	if head.Returning != "" {
 		r.values = func(version *catalog.TableVersion, qualifier string) ([]string, error) {
-			return columnsOf(version, qualifier), nil
+			return columnsOf(version.Table(), qualifier), nil
 		}
 	}
 	return r, nil
@@ -70,26 +70,26 @@ func OfUpdate(head *statement.Update) (Rewrite, error) {
 	}
 	r.head = rows{head.With, head.Alias, strings.Join(words, " ")}
 	r.values = func(version *catalog.TableVersion, qualifier string) ([]string, error) {
-		return updated(head, version, qualifier)
+		return Updated(head, version.Table(), qualifier)
 	}
 	return r, nil
 }
 
-func columnsOf(version *catalog.TableVersion, qualifier string) (list []string) {
-	for _, f := range version.Table().Columns.Fields() {
+func columnsOf(table catalog.Table, qualifier string) (list []string) {
+	for _, f := range table.Columns.Fields() {
 		list = append(list, qualifier+"."+duckdb.QuoteIdentifier(f.Name))
 	}
 	return list
 }
 
-// updated lists what the columns of a row become.
-func updated(head *statement.Update, version *catalog.TableVersion, qualifier string) ([]string, error) {
-	values, err := assignments(head, version.Table())
+// Updated lists what the columns of a row of a table become, which the head's words call by qualifier.
+func Updated(head *statement.Update, table catalog.Table, qualifier string) ([]string, error) {
+	values, err := assignments(head, table)
 	if err != nil {
 		return nil, err
 	}
-	list := columnsOf(version, qualifier)
-	for i, f := range version.Table().Columns.Fields() {
+	list := columnsOf(table, qualifier)
+	for i, f := range table.Columns.Fields() {
 		value, ok := values[i]
 		if !ok {
 			continue

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/internal/faults"
@@ -58,6 +59,37 @@ func (k *Keeper) Store(ctx context.Context, tx *catalog.Transaction, name catalo
 		return w.Rows(), tx.Append(name, chunks)
 	}
 	return w.Rows(), tx.AppendFrom(name, chunks, LaidOut(origin(w.Rows()), target, parts).Encode())
+}
+
+// Change deletes rows of a version of a table, by chunk, and stores others, which fill adds to the writer, as fits the
+// limits.
+func (k *Keeper) Change(ctx context.Context, tx *catalog.Transaction, version *catalog.TableVersion, zone string,
+	fill func(w *ingest.Writer, limits []ingest.Limit) (map[int]*positions.Set, error)) error {
+	target, err := k.TargetFor(ctx, version, zone)
+	if err != nil {
+		return err
+	}
+	w := ingest.NewWriter(target)
+	defer w.Abort()
+	gone, err := fill(w, target.Limits)
+	if err != nil {
+		return err
+	}
+	chunks, err := w.Finish(ctx)
+	if err != nil {
+		return err
+	}
+	k.fault.At(faults.RewriteSealed)
+	name := version.Table().Name
+	if len(gone) > 0 {
+		if err := tx.DeleteRows(ctx, name, gone); err != nil {
+			return errors.Join(err, target.Discard(chunks))
+		}
+	}
+	if len(chunks) == 0 {
+		return nil
+	}
+	return tx.Append(name, chunks)
 }
 
 // StoreBatch is Store of one batch, which it releases.

@@ -8,7 +8,7 @@ import (
 // insert reads behind INSERT; with is the text of the WITH clause before it.
 func (c *cursor) insert(with string) (any, error) {
 	if c.peek(0).Is("or") {
-		return nil, c.refuse("INSERT OR …", "Tables have no unique constraints.")
+		return nil, c.refuse("INSERT OR …", "Write INSERT … ON CONFLICT DO NOTHING, or DO UPDATE.")
 	}
 	if !c.accept("into") {
 		return nil, c.unexpected()
@@ -36,8 +36,7 @@ func (c *cursor) insert(with string) (any, error) {
 		return nil, c.refuse("INSERT … OVERRIDING", "Leave it out: no column makes its own values, what is given is stored.")
 	}
 	if c.accept("default", "values") {
-		i.Returning, err = c.returning()
-		return i, err
+		return i, c.insertEnd(i)
 	}
 	if c.done() {
 		return nil, c.unexpected()
@@ -55,16 +54,81 @@ func (c *cursor) insertQuery(i *Insert) error {
 	query := c.until(func(before, t lex.Token) bool {
 		return isClause(before, t, "returning") || isClause(before, t, "on") && c.peek(1).Is("conflict") && c.peek(2).IsAny("(", "on", "do")
 	})
-	if c.peek(0).Is("on") {
-		return c.refuse("INSERT … ON CONFLICT", "Tables have no unique constraints.")
-	}
 	i.Query = query
 	if i.With != "" {
 		i.Query = i.With + query
 	}
-	var err error
-	i.Returning, err = c.returning()
+	return c.insertEnd(i)
+}
+
+// insertEnd reads what may stand behind the rows of an INSERT.
+func (c *cursor) insertEnd(i *Insert) (err error) {
+	if !c.peek(0).Is("on") {
+		i.Returning, err = c.returning()
+		return err
+	}
+	k := &Conflict{At: c.position(c.peek(0).Start)}
+	if i.Conflict = k; !c.accept("on", "conflict") {
+		return c.unexpected()
+	}
+	if err := c.conflictTarget(k); err != nil {
+		return err
+	}
+	if c.accept("do", "nothing") {
+		i.Returning, err = c.returning()
+		return err
+	}
+	k.Update = true
+	if !c.accept("do", "update", "set") {
+		return c.unexpected()
+	}
+	if k.Columns == nil && k.Constraint == "" {
+		return &sqlerror.Error{State: "42601", At: k.At,
+			Message:  "ON CONFLICT DO UPDATE requires inference specification or constraint name",
+			HintText: "For example, ON CONFLICT (column_name)."}
+	}
+	if k.Set, err = c.assignments(); err != nil {
+		return err
+	}
+	k.Where, i.Returning, err = c.where("INSERT … ON CONFLICT")
 	return err
+}
+
+// conflictTarget reads which keys an ON CONFLICT means.
+func (c *cursor) conflictTarget(k *Conflict) error {
+	if c.accept("on", "constraint") {
+		k.At = c.position(c.peek(0).Start)
+		var ok bool
+		if k.Constraint, ok = c.identifier(); !ok {
+			return c.unexpected()
+		}
+		return nil
+	}
+	if !c.peek(0).Is("(") {
+		return nil
+	}
+	k.At = c.position(c.peek(0).Start)
+	for c.next(); ; {
+		at := c.position(c.peek(0).Start)
+		name, ok := c.identifier()
+		switch {
+		case c.peek(0).Is("collate"):
+			return c.refuse("ON CONFLICT (… COLLATE)", "Name columns: keys are of columns as they are.")
+		case !ok || !isEnd(c.peek(0)):
+			return c.refuse("ON CONFLICT (expression)", "Name columns: there are no keys of expressions.")
+		}
+		k.Columns, k.ColumnsAt = append(k.Columns, name), append(k.ColumnsAt, at)
+		if !c.accept(",") {
+			break
+		}
+	}
+	if !c.accept(")") {
+		return c.unexpected()
+	}
+	if c.peek(0).Is("where") {
+		return c.refuse("ON CONFLICT (…) WHERE", "Leave it out: there are no keys of some rows.")
+	}
+	return nil
 }
 
 // isClause tells whether t begins a clause, and is not a column's name or alias as in t.returning.
@@ -121,13 +185,8 @@ func (c *cursor) update(with string) (any, error) {
 	if !c.accept("set") {
 		return nil, c.unexpected()
 	}
-	for {
-		if err := c.assign(u); err != nil {
-			return nil, err
-		}
-		if !c.accept(",") {
-			break
-		}
+	if u.Set, err = c.assignments(); err != nil {
+		return nil, err
 	}
 	if c.accept("from") {
 		if u.From = c.until(func(b, t lex.Token) bool { return isClause(b, t, "where", "returning") }); u.From == "" {
@@ -195,14 +254,26 @@ func (c *cursor) where(verb string) (condition, returning string, err error) {
 	return condition, returning, err
 }
 
+// assignments reads what is behind SET.
+func (c *cursor) assignments() (set []Assignment, err error) {
+	for {
+		if err := c.assign(&set); err != nil {
+			return nil, err
+		}
+		if !c.accept(",") {
+			return set, nil
+		}
+	}
+}
+
 // assign reads column = value or (column, …) = (value, …).
-func (c *cursor) assign(u *Update) error {
+func (c *cursor) assign(set *[]Assignment) error {
 	names, at, err := c.columns()
 	if err != nil {
 		return err
 	}
 	if names != nil {
-		return c.assignRow(u, names, at)
+		return c.assignRow(set, names, at)
 	}
 	a := Assignment{At: c.position(c.peek(0).Start)}
 	name, ok := c.identifier()
@@ -219,7 +290,7 @@ func (c *cursor) assign(u *Update) error {
 	if err := c.value(&a); err != nil {
 		return err
 	}
-	u.Set = append(u.Set, a)
+	*set = append(*set, a)
 	return nil
 }
 
@@ -236,7 +307,7 @@ func (c *cursor) value(a *Assignment) error {
 	return nil
 }
 
-func (c *cursor) assignRow(u *Update, names []string, at []int) error {
+func (c *cursor) assignRow(set *[]Assignment, names []string, at []int) error {
 	if !c.accept("=") {
 		return c.unexpected()
 	}
@@ -253,7 +324,7 @@ func (c *cursor) assignRow(u *Update, names []string, at []int) error {
 		if err := c.value(&a); err != nil {
 			return err
 		}
-		u.Set = append(u.Set, a)
+		*set = append(*set, a)
 	}
 	if c.peek(0).Is(",") {
 		return &sqlerror.Error{State: "42601", Message: "number of columns does not match number of values", At: at[0]}

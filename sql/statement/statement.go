@@ -97,8 +97,23 @@ type Insert struct {
 	With  string
 	// Defaults are the places of the word DEFAULT in the rows of a VALUES list.
 	Defaults []DefaultValue
+	// Conflict is ON CONFLICT, nil if there is none.
+	Conflict *Conflict
 	// Returning is the list behind RETURNING.
 	Returning string
+}
+
+// Conflict says what becomes of a row of an INSERT whose key is there already.
+type Conflict struct {
+	// Columns are those of the keys that are meant, or Constraint names the key; neither: all keys are.
+	Columns    []string
+	ColumnsAt  []int // where they stand, in characters from 1
+	Constraint string
+	At         int // where what names the key stands; that of ON CONFLICT if nothing does
+	// Update is DO UPDATE, with what is set, of rows for which the condition holds.
+	Update bool
+	Set    []Assignment
+	Where  string
 }
 
 // DefaultValue says that a row of VALUES asks for a column's default: the word stands at byte At of Insert.Query, as the
