@@ -62,7 +62,8 @@
 //	    than one living page, all others are in exactly one.
 //	K4  publish at the lender, then durable in the store, then visible; Commit returns after all three. Where chunks end
 //	    with the boot of the machine, a commit of nothing but rows is kept from the death of the process only; a machine
-//	    that fails loses the last second of them at most, and none before one that it has. A failure at any
+//	    that fails loses the last second of them at most, and none before one that it has. Chunks that the store has the
+//	    bytes of (Options.PublishLogged) are durable with their descriptors. A failure at any
 //	    point leaves the state before or after, whole. If the store's answer is lost, no chunk is given back before the store
 //	    said that the commit did not happen.
 //	K5  a commit succeeds only if everything it writes is still as its snapshot saw it (snapshot isolation), or what it does

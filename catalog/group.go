@@ -282,7 +282,12 @@ func (g *group) publish(w *commit) (err error) {
 	if g.lenders, err = w.lendersOf(); err != nil {
 		return err
 	}
-	if err := g.catalog.lender.Publish(sortedIDs(w.publish)...); err != nil {
+	if logged := g.catalog.options.PublishLogged; logged != nil {
+		w.write.Redo, err = logged(sortedIDs(w.publish)...)
+	} else {
+		err = g.catalog.lender.Publish(sortedIDs(w.publish)...)
+	}
+	if err != nil {
 		return fmt.Errorf("publish chunks: %w", err)
 	}
 	g.published = true

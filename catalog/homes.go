@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/csmsql/csmsql/catalog/chunk"
+	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
 )
@@ -34,9 +35,52 @@ func (h Homes) home(region memregion.RegionID) (*coherence.Home, error) {
 // Publish implements Lender. Regions are published one after the other; if one refuses, those before it are retired, so
 // that all or nothing holds over all of them.
 func (h Homes) Publish(ids ...ExtentID) error {
+	return h.publish(ids, func(home *coherence.Home, gens []coherence.Generation) error { return home.Publish(gens...) })
+}
+
+// loggedBytes bounds what one commit has of chunks' bytes, and so what it writes twice: a commit of more has no sync to
+// spare.
+const loggedBytes = 64 << 10
+
+// PublishLogged is Publish, but the bytes of small extents are given to who commits them and not synced.
+func (h Homes) PublishLogged(ids ...ExtentID) (redos []store.Redo, err error) {
+	err = h.publish(ids, func(home *coherence.Home, gens []coherence.Generation) error {
+		list, err := home.PublishLogged(loggedBytes, gens...)
+		for _, x := range list {
+			redos = append(redos, store.Redo{
+				Region: uint64(home.Region()), Generation: uint64(x.Generation), Offset: x.Range.Offset, Length: x.Range.Length,
+				Data: home.Bytes(x.Range)[:x.Bytes],
+			})
+		}
+		return err
+	})
+	return redos, err
+}
+
+// SyncLogged returns when those bytes are on the disk where they lie, as far as a version needs them. Of regions that
+// are not here nobody does.
+func (h Homes) SyncLogged(redos []store.Redo) error {
+	of := map[memregion.RegionID][]coherence.Logged{}
+	for _, r := range redos {
+		id := memregion.RegionID(r.Region)
+		of[id] = append(of[id], coherence.Logged{
+			Generation: coherence.Generation(r.Generation), Range: memregion.Range{Offset: r.Offset, Length: r.Length},
+		})
+	}
+	for id, list := range of {
+		if home := h[id]; home != nil {
+			if err := home.SyncLogged(list); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (h Homes) publish(ids []ExtentID, do func(*coherence.Home, []coherence.Generation) error) error {
 	done := 0
 	err := h.perRegion(ids, func(home *coherence.Home, gens []coherence.Generation) error {
-		if err := home.Publish(gens...); err != nil {
+		if err := do(home, gens); err != nil {
 			return err
 		}
 		done += len(gens)

@@ -168,6 +168,9 @@ type Options struct {
 	// Doubted is told of those of a commit that ended with ErrOutcomeUnknown: whoever asked for it may end, and
 	// they may be a version's still. Later Committed is told of them, or the lender that they are retired.
 	Doubted func(ids []ExtentID)
+	// PublishLogged stands in for the lender's Publish where the store keeps bytes of chunks until they are synced
+	// (store.Redo). Optional.
+	PublishLogged func(ids ...ExtentID) ([]store.Redo, error)
 	// EndsWithBoot: no chunk outlives the boot of the machine, so that a commit of nothing but rows need not either.
 	EndsWithBoot bool
 	// Fault is told of the fault points of commits; nil in production.

@@ -253,7 +253,7 @@ func (l *Lent) Bytes(r Range) []byte {
 }
 
 // Sync writes r through to the disk, when the fabric is one, so that it survives a power failure. It must come
-// before r is published. On shm it does nothing.
+// before r is published, unless its bytes are elsewhere until it does. On shm it does nothing.
 func (l *Lent) Sync(r Range) error {
 	if !l.spec.Fabric.Durable() {
 		return nil

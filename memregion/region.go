@@ -42,7 +42,7 @@ type FabricKind string
 const (
 	// FabricShm is a tmpfs file: fast, survives a killed process, gone after a reboot.
 	FabricShm FabricKind = "shm"
-	// FabricFile is a file on a disk: msync before publish makes it survive a reboot.
+	// FabricFile is a file on a disk: msync makes it survive a power failure.
 	FabricFile FabricKind = "file"
 	// FabricEmulated is a tmpfs file that each domain sees through a cache of its own, which nobody keeps right: for
 	// tests of what runs on memory

@@ -56,6 +56,7 @@ var (
 //	bucket "meta":       magic → "csmsql catalog 2"   revision → 8 bytes, big endian   life → of the log, 8 bytes; 0: it has nothing
 //	bucket "items":      key   → 8 bytes revision ‖ 8 bytes xxh3 of key, revision and value, both big endian ‖ value
 //	bucket "ephemeral":  key   → nothing; those of items that the next OpenBolt deletes
+//	bucket "redo":       revision ‖ number → a Redo that the log had when the store was opened
 type Bolt struct {
 	db      *bbolt.DB
 	path    string
@@ -80,6 +81,7 @@ type Bolt struct {
 		doubtful map[string]bool // guarded; keys of a transaction of which it is not known whether it happened
 	}
 	settler settler
+	beside  func([]Redo) error // guarded by settler.one
 }
 
 // OpenBolt opens or makes the store in a data directory. Another process that has it open is ErrInUse and is named
@@ -309,7 +311,7 @@ func (b *Bolt) Close() error {
 	}
 	b.over = true
 	_ = os.Remove(pidPath(b.path))
-	err := b.settleAll(noLife)
+	err := b.settleAll(nil, noLife)
 	if err != nil {
 		err = fmt.Errorf("what was committed last stays in %s until the next start: %w", b.logPath(), err)
 	}

@@ -32,7 +32,7 @@ func (b *Bolt) Commit(ctx context.Context, t Transaction) (Revision, error) {
 	if err != nil || done.empty() {
 		return b.newest, err
 	}
-	if err := b.keep(done, t.Lazy); err != nil {
+	if err := b.keep(done, t); err != nil {
 		return 0, err
 	}
 	b.newest = done.Revision
@@ -111,10 +111,10 @@ func (b *Bolt) nothingNewer(tx *bbolt.Tx, c Compare) error {
 }
 
 // keep makes a change last, and then seen. Requires: writing.
-func (b *Bolt) keep(done Change, lazy bool) error {
-	payload := encodeChange(done)
+func (b *Bolt) keep(done Change, t Transaction) error {
+	payload := encodeRecord(done, t.Redo)
 	if len(payload) > directBytes {
-		return b.keepDirectly(done)
+		return b.keepDirectly(done, t.Redo)
 	}
 	if !b.log.Fits(len(payload)) {
 		if err := b.turn(); err != nil {
@@ -122,7 +122,7 @@ func (b *Bolt) keep(done Change, lazy bool) error {
 		}
 	}
 	err := b.log.Append(payload)
-	if err == nil && !lazy {
+	if err == nil && !t.Lazy {
 		err = b.log.Sync()
 	}
 	switch {
@@ -134,8 +134,9 @@ func (b *Bolt) keep(done Change, lazy bool) error {
 	}
 	b.pending.Lock()
 	b.pending.active.add(done)
+	b.pending.active.wrote(t.Redo)
 	b.pending.Unlock()
-	if lazy {
+	if t.Lazy {
 		wake(b.settler.lazy)
 	}
 	return nil

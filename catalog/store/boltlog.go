@@ -74,11 +74,11 @@ func (b *Bolt) replay(tx *bbolt.Tx, missing bool) error {
 	}
 	b.torn = torn
 	for _, r := range records {
-		c, err := decodeChange(Revision(r.Number), r.Payload)
+		c, redos, err := decodeRecord(Revision(r.Number), r.Payload)
 		if err != nil {
 			return fmt.Errorf("%w: %s: record %d: %w", ErrCorrupt, b.logPath(), r.Number, err)
 		}
-		if err := apply(tx, c); err != nil {
+		if err := errors.Join(apply(tx, c), keepRedos(tx, c.Revision, redos)); err != nil {
 			return err
 		}
 	}
@@ -106,96 +106,4 @@ func (b *Bolt) newLife(tx *bbolt.Tx) error {
 // noLife says that the log has nothing that the file has not.
 func noLife(tx *bbolt.Tx) error {
 	return tx.Bucket(metaBucket).Put(lifeKey, make([]byte, lifeSize))
-}
-
-// What a record says: uvarint numbers, each text behind its length.
-//
-//	version │ deletes │ key … │ puts │ flags, key, value …
-const (
-	changeVersion = 1
-	flagEphemeral = 1
-)
-
-func encodeChange(c Change) []byte {
-	size := 64
-	for _, key := range c.Deletes {
-		size += len(key) + binary.MaxVarintLen32
-	}
-	for _, put := range c.Puts {
-		size += len(put.Key) + len(put.Value) + 2*binary.MaxVarintLen32 + 1
-	}
-	b := append(make([]byte, 0, size), changeVersion)
-	b = binary.AppendUvarint(b, uint64(len(c.Deletes)))
-	for _, key := range c.Deletes {
-		b = appendText(b, key)
-	}
-	b = binary.AppendUvarint(b, uint64(len(c.Puts)))
-	for _, put := range c.Puts {
-		var flags byte
-		if put.Ephemeral {
-			flags = flagEphemeral
-		}
-		b = appendText(appendText(append(b, flags), put.Key), put.Value)
-	}
-	return b
-}
-
-func appendText[T string | []byte](b []byte, text T) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
-}
-
-var errRecord = errors.New("not a transaction")
-
-// changeReader takes a record apart; what is not one is an error once, at the end.
-type changeReader struct {
-	rest []byte
-	bad  bool
-}
-
-func (r *changeReader) number() uint64 {
-	n, size := binary.Uvarint(r.rest)
-	if size <= 0 {
-		r.bad = true
-		return 0
-	}
-	r.rest = r.rest[size:]
-	return n
-}
-
-func (r *changeReader) bytes(n uint64) []byte {
-	if n > uint64(len(r.rest)) {
-		r.bad = true
-		return nil
-	}
-	b := r.rest[:n]
-	r.rest = r.rest[n:]
-	return b
-}
-
-func (r *changeReader) text() []byte { return r.bytes(r.number()) }
-
-// byte is the next one, 0 behind the end.
-func (r *changeReader) byte() byte {
-	if b := r.bytes(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
-func decodeChange(revision Revision, payload []byte) (Change, error) {
-	r, c := &changeReader{rest: payload}, Change{Revision: revision}
-	if version := r.byte(); version != changeVersion {
-		return c, fmt.Errorf("%w of this program: version %d", errRecord, version)
-	}
-	for n := r.number(); n > 0 && !r.bad; n-- {
-		c.Deletes = append(c.Deletes, string(r.text()))
-	}
-	for n := r.number(); n > 0 && !r.bad; n-- {
-		flags := r.byte()
-		c.Puts = append(c.Puts, Item{Key: string(r.text()), Value: r.text(), Revision: revision, Ephemeral: flags&flagEphemeral != 0})
-	}
-	if r.bad || len(r.rest) > 0 {
-		return c, errRecord
-	}
-	return c, nil
 }

@@ -15,6 +15,7 @@ import (
 type layer struct {
 	keys   map[string]entry
 	newest Revision
+	redos  []Redo // without data; replaced, not changed, by who holds settler.one
 }
 
 // entry is what became of a key.
@@ -33,6 +34,14 @@ func (l *layer) add(c Change) {
 		l.keys[put.Key] = entry{item: put}
 	}
 	l.newest = c.Revision
+}
+
+// wrote remembers what is to be synced elsewhere before the layer is settled.
+func (l *layer) wrote(redos []Redo) {
+	for _, r := range redos {
+		r.Data = nil
+		l.redos = append(l.redos, r)
+	}
 }
 
 // find finds a key as it is by what is pending. Requires: pending is locked.

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -84,6 +85,9 @@ func (b *Bolt) settle() error {
 	if settling == nil {
 		return nil
 	}
+	if err := b.syncBeside(settling.redos); err != nil {
+		return err
+	}
 	if err := b.update(settling.apply); err != nil {
 		return err
 	}
@@ -99,11 +103,32 @@ func (b *Bolt) isSettling() bool {
 	return b.pending.settling != nil
 }
 
-// settleAll brings all that is pending into the file, and what is done with it there. Requires: writing.
-func (b *Bolt) settleAll(also func(*bbolt.Tx) error) error {
+// Settle brings all that is pending into the file, and what it is about beside the store onto the disk.
+func (b *Bolt) Settle() error {
+	b.writing.Lock()
+	defer b.writing.Unlock()
+	if b.over {
+		return ErrClosed
+	}
+	err := b.settleAll(nil, func(*bbolt.Tx) error { return nil })
+	if err == nil {
+		b.log.Restart(uint64(b.newest))
+	}
+	return err
+}
+
+// settleAll brings all that is pending into the file, and what is done with it there; redos are of that. Requires:
+// writing.
+func (b *Bolt) settleAll(redos []Redo, also func(*bbolt.Tx) error) error {
 	b.settler.one.Lock()
 	defer b.settler.one.Unlock()
 	settling, active := b.pending.settling, b.pending.active
+	if settling != nil {
+		redos = slices.Concat(settling.redos, redos)
+	}
+	if err := b.syncBeside(slices.Concat(active.redos, redos)); err != nil {
+		return err
+	}
 	err := b.update(func(tx *bbolt.Tx) error {
 		if settling != nil {
 			if err := settling.apply(tx); err != nil {
@@ -128,8 +153,8 @@ func (b *Bolt) update(do func(*bbolt.Tx) error) error {
 }
 
 // keepDirectly has a change go into the file, behind all that is pending. Requires: writing.
-func (b *Bolt) keepDirectly(done Change) error {
-	err := b.settleAll(func(tx *bbolt.Tx) error { return apply(tx, done) })
+func (b *Bolt) keepDirectly(done Change, redos []Redo) error {
+	err := b.settleAll(redos, func(tx *bbolt.Tx) error { return apply(tx, done) })
 	if err != nil {
 		if b.hasHappened(done.Revision) { // it is seen, and nobody knows whether it is on the disk
 			b.log.Fail(err)

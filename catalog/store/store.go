@@ -56,6 +56,9 @@ type Transaction struct {
 	// Lazy: it survives the process when Commit has returned, but the machine only a second later. What a machine loses
 	// so is the newest, and all that came after it. A store may do more than this.
 	Lazy bool
+	// Redo is bytes that the store has to keep until they are on the disk where they lie. For Bolt, and who knows that it
+	// is one: see Beside.
+	Redo []Redo
 }
 
 // Validate tells whether the transaction is one that a store with these limits takes, whatever it compares.

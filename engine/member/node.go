@@ -138,11 +138,17 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 	if n.Self != nil {
 		n.Lender = heldLenders{clusterLenders{lenders{n.Homes, gone, true}, n}, &n.holdings.book}
 	}
+	var logged func(...catalog.ExtentID) ([]store.Redo, error)
+	if n.Self == nil && config.Fabric.Durable() {
+		logged = n.Homes.PublishLogged
+		n.local.Beside(n.Homes.SyncLogged)
+	}
 	n.Catalog, err = catalog.Open(ctx, n.Store, n.Lender, catalog.Options{
 		Domain: LocalDomain, InitialSchemas: []string{"public"}, Self: n.Self, Gone: n.gone, Agree: config.Agree,
 		Committed: func(ids []catalog.ExtentID) { n.holdings.book.Committed(ids...) },
 		Doubted:   func(ids []catalog.ExtentID) { n.holdings.book.Pass(n.holdings.doubt, ids...) }, Fault: config.Fault,
-		Log: func(message string, err error) { config.Log.Warn(message, "error", err) }, EndsWithBoot: config.Fabric.EndsWithBoot(),
+		Log:          func(message string, err error) { config.Log.Warn(message, "error", err) },
+		EndsWithBoot: config.Fabric.EndsWithBoot(), PublishLogged: logged,
 	})
 	if err != nil {
 		return n, err
@@ -195,6 +201,9 @@ func (n *Node) openRegion(ctx context.Context) error {
 		return err
 	}
 	if err := n.openJournal(live); err != nil {
+		return err
+	}
+	if err := n.redo(live); err != nil {
 		return err
 	}
 	for _, record := range n.Catalog.Regions() {
@@ -471,6 +480,9 @@ func (n *Node) Close() error {
 	}
 	if n.Catalog != nil {
 		err = errors.Join(err, n.Catalog.Close())
+	}
+	if n.local != nil && n.Lent != nil { // while it can be synced
+		err = errors.Join(err, n.local.Settle())
 	}
 	if n.Reader != nil && n.Reader.Close() > 0 {
 		n.config.Log.Warn(StillMapped)
