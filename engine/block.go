@@ -331,6 +331,9 @@ func (s *Session) writeInBlock(ctx context.Context, change func(tx *catalog.Tran
 	if err := change(b.tx, v); err != nil {
 		return err
 	}
+	if v.KeysKept {
+		return nil
+	}
 	return s.engine.keys.Changed(ctx, b.tx, before)
 }
 

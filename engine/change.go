@@ -8,6 +8,8 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/kernel"
+	"github.com/csmsql/csmsql/engine/key"
 	"github.com/csmsql/csmsql/engine/retained"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -40,12 +42,14 @@ func (st *Statement) prepareRewrite(ctx context.Context, r rewrite.Rewrite) erro
 			return err
 		}
 	}
-	plan, err := s.planNumbered(ctx, v, version, r.Query, r)
-	if err != nil {
+	if lookup := s.planLookup(v, version, r, nil); lookup != nil && len(lookup.Params) == 0 {
+		st.params = nil
+	} else if plan, err := s.planNumbered(ctx, v, version, r.Query, r); err != nil {
 		return st.parsed.PointAt(err, r.Name.Name)
+	} else {
+		st.params = plan.Params
+		plan.close()
 	}
-	st.params = plan.Params
-	plan.close()
 	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.runRewrite(ctx, r, args) }
 	return nil
 }
@@ -65,7 +69,7 @@ func (st *Statement) runRewrite(ctx context.Context, r rewrite.Rewrite, args []a
 			returns = s.keeper()
 			defer returns.Release()
 		}
-		if hit, err = s.changeRows(ctx, tx, v, version, r, args, returns); err != nil || returns == nil {
+		if hit, err = s.changeRows(ctx, tx, v, version, r, change{st.params, args, returns}); err != nil || returns == nil {
 			return err
 		}
 		kept, err := st.returned(ctx, v, returns, version.Table().Columns)
@@ -114,30 +118,74 @@ func (s *Session) planNumbered(ctx context.Context, v *snapshot.View, version *c
 	return q, nil
 }
 
-// changeRows deletes the rows that a rewrite hits and appends what they become. returns, if not nil, keeps what
-// RETURNING is asked of.
+// planLookup plans for the Arrow kernels what a rewrite makes of the few rows that it looks for; nil: DuckDB is asked.
+func (s *Session) planLookup(v *snapshot.View, version *catalog.TableVersion, r rewrite.Rewrite, parameters []duckdb.ParameterType) *query {
+	n := r.Numbers(version)
+	source, ok := r.Lookup(n, parameters)
+	if !ok {
+		return nil
+	}
+	v.Numbered = n
+	defer func() { v.Numbered = nil }()
+	in := s.read(source, v)
+	q := s.newQuery(source, v)
+	q.compute = kernel.Choice{Settings: &s.settings, Without: q.Without}.Lookup(in.names)
+	if q.compute == nil || !r.Stores(q.compute, version.Table().Columns) {
+		return nil
+	}
+	q.schema, q.source = r.Schema(q.compute, version.Table().Columns), s.engine.facts.Of(version)
+	q.Params = kernel.Parameters(q.compute)
+	return q
+}
+
+// change is what an UPDATE or a DELETE is asked for.
+type change struct {
+	parameters []duckdb.ParameterType
+	args       []any
+	returns    *retained.Batches // what RETURNING is asked of; nil: nothing
+}
+
+// changeRows deletes the rows that a rewrite hits and appends what they become.
 func (s *Session) changeRows(ctx context.Context, tx *catalog.Transaction, v *snapshot.View,
-	version *catalog.TableVersion, r rewrite.Rewrite, args []any, returns *retained.Batches) (hit int64, err error) {
-	plan, err := s.planNumbered(ctx, v, version, r.Text, r)
-	if err != nil {
+	version *catalog.TableVersion, r rewrite.Rewrite, c change) (hit int64, err error) {
+	if v.KeysKept, err = key.Kept(version.Table(), r.Assigns); err != nil {
 		return 0, err
 	}
-	defer plan.close()
-	rows, err := plan.execute(ctx, v, args)
+	plan, evaluated := s.planLookup(v, version, r, c.parameters), false
+	if plan != nil {
+		hit, evaluated, err = s.hits(ctx, tx, v, version, plan, r, c)
+	}
+	if plan == nil || err != nil && !evaluated && ctx.Err() == nil { // what is wrong is DuckDB's to say
+		if c.returns != nil {
+			c.returns.Release()
+		}
+		if plan, err = s.planNumbered(ctx, v, version, r.Text, r); err != nil {
+			return 0, err
+		}
+		defer plan.close()
+		hit, _, err = s.hits(ctx, tx, v, version, plan, r, c)
+	}
+	return hit, err
+}
+
+// hits runs the plan of a rewrite and changes the rows that it hits. An error before it is evaluated has changed nothing.
+func (s *Session) hits(ctx context.Context, tx *catalog.Transaction, v *snapshot.View, version *catalog.TableVersion,
+	plan *query, r rewrite.Rewrite, c change) (hit int64, evaluated bool, err error) {
+	rows, err := plan.execute(ctx, v, c.args)
 	if err != nil {
-		return 0, dialect.WithoutPosition(err)
+		return 0, false, dialect.WithoutPosition(err)
 	}
 	defer rows.Close()
 	err = s.engine.upkeep.Change(ctx, tx, version, s.settings.Zone(), func(w *ingest.Writer,
 		limits []ingest.Limit) (map[int]*positions.Set, error) {
-		hits, err := r.Drain(ctx, rows.Next, version, limits, w, returns)
+		hits, err := r.Drain(ctx, rows.Next, version, limits, w, c.returns)
 		if err != nil {
 			return nil, err
 		}
-		hit = hits.Count()
+		hit, evaluated = hits.Count(), true
 		return hits.Rows(), nil
 	})
-	return hit, err
+	return hit, evaluated, err
 }
 
 // rename gives a table another name.
@@ -158,24 +206,13 @@ func (st *Statement) rename(ctx context.Context, head *statement.Rename) (*Rows,
 
 // rowwise is an error if what is said of single rows is not: DuckDB is asked whether it would take it in a WHERE.
 func (s *Session) rowwise(ctx context.Context, v *snapshot.View, conditions ...rewrite.Condition) error {
-	for i := range conditions {
-		text := conditions[i].Text()
-		if text == "" {
-			continue
-		}
+	return rewrite.Rowwise(conditions, func(text string) (err error, last bool) {
 		plan, err := s.planDuck(ctx, dialect.SourceOf(text), v)
 		if err == nil {
 			plan.close()
-			continue
 		}
-		if refused := conditions[i].Refused(err); refused != nil {
-			return refused
-		}
-		if s.conn.Spoilt() {
-			return dialect.WithoutPosition(err) // a constant without a value: nothing more runs in this transaction
-		}
-	}
-	return nil
+		return err, s.conn.Spoilt()
+	})
 }
 
 // rowwiseChange is rowwise of an UPDATE or a DELETE of this table.

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/engine/outcome"
+	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -194,7 +195,7 @@ func (st *Statement) fetch(ctx context.Context, head *statement.Fetch) (*Rows, e
 		return nil, err
 	}
 	if st.schema != nil && !st.schema.Equal(c.rows.schema) {
-		return nil, planOutdated()
+		return nil, planned.Outdated()
 	}
 	rows := c.fetch(head)
 	if head.Move {

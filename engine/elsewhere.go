@@ -179,7 +179,7 @@ func (st *Statement) beginElsewhere(ctx context.Context, v *snapshot.View, args 
 	if d := result.Description(); !bytes.Equal(d.Columns, x.columns) {
 		schema, err := workforce.Columns(d)
 		if err == nil && !(schema == nil && st.schema == nil || schema != nil && st.schema != nil && schema.Equal(st.schema)) {
-			err = planOutdated()
+			err = planned.Outdated()
 		}
 		if err != nil {
 			result.Close()

@@ -42,6 +42,7 @@ import (
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/engine/workforce"
 	"github.com/csmsql/csmsql/engine/zone"
+	"github.com/csmsql/csmsql/engine/zonemap"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -50,25 +51,26 @@ import (
 // Engine answers SQL over HugeTables: as a node that lends memory (Open), or as a borrower of a running one (Attach).
 // Safe for concurrent use.
 type Engine struct {
-	config  Config
-	db      *duckdb.Database
-	reader  *reader.Reader
-	memory  budget.Shares
-	account *account.Node // nil before the database is open
-	turns   *turn.Queue   // to plan; likewise
-	overdue *overdue.Places
-	room    *budget.Room // nil before the database is open
-	parking budget.Parking
-	facts   facts.Cache
-	scans   scan.Tables    // of no use before the database is open
-	upkeep  *upkeep.Keeper // nil before the database is open
-	inserts gathering.Queue
-	rows    *gathering.Writer // nil before the database is open; of a node
-	loader  *load.Loader      // likewise; of a node
-	kept    planned.Share
-	history history.History
-	mirror  names.Mirror
-	zones   *zone.Zones // nil before the database is open
+	config   Config
+	db       *duckdb.Database
+	reader   *reader.Reader
+	memory   budget.Shares
+	account  *account.Node // nil before the database is open
+	turns    *turn.Queue   // to plan; likewise
+	overdue  *overdue.Places
+	room     *budget.Room // nil before the database is open
+	parking  budget.Parking
+	facts    facts.Cache
+	zonemaps zonemap.Cache
+	scans    scan.Tables    // of no use before the database is open
+	upkeep   *upkeep.Keeper // nil before the database is open
+	inserts  gathering.Queue
+	rows     *gathering.Writer // nil before the database is open; of a node
+	loader   *load.Loader      // likewise; of a node
+	kept     planned.Share
+	history  history.History
+	mirror   names.Mirror
+	zones    *zone.Zones // nil before the database is open
 	// settings are what sessions have when nobody says otherwise; of no use before the database is open.
 	settings configuration.Node
 
@@ -194,6 +196,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	e.account.From(e.room.Source(e.memory.Clients))
 	e.facts.Account = e.account.Open(0, "")
 	e.facts.Account.SetShare(e.memory.Clients / facts.Part)
+	e.zonemaps.Account = e.facts.Account
 	e.room.Follow()
 	e.scans = scan.Tables{Facts: &e.facts, Reader: e.reader, Ours: func(c *catalog.Chunk) bool { return member.Holds(e.node, c) }, Threads: e.threads, KeysMost: min(e.memory.Keys, scan.KeysMost)}
 	e.upkeep = e.newKeeper()

@@ -21,11 +21,13 @@ import (
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/lease"
+	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/workforce"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/sql/dialect"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // What tests may look at: the account of a node's memory.
@@ -491,3 +493,31 @@ func (e *Engine) InsertsGathered() int64 { return e.inserts.Sizes.Members() }
 
 // InsertCommits is in how many commits.
 func (e *Engine) InsertCommits() int64 { return e.inserts.Sizes.Groups() }
+
+// PlansLookup tells whether the Arrow kernels find the rows that an UPDATE or a DELETE is about.
+func (s *Session) PlansLookup(ctx context.Context, sql string) (bool, error) {
+	parsed, err := statement.Parse(sql)
+	if err != nil {
+		return false, err
+	}
+	var r rewrite.Rewrite
+	switch head := parsed.Head.(type) {
+	case *statement.Update:
+		r, err = rewrite.OfUpdate(head)
+	case *statement.Delete:
+		r, err = rewrite.OfDelete(head)
+	}
+	if err != nil {
+		return false, err
+	}
+	v, err := s.see(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer v.Release()
+	version, err := v.Target(r.Name)
+	return err == nil && s.planLookup(v, version, r, nil) != nil, err
+}
+
+// ByKernels tells whether the Arrow kernels run the statement.
+func (st *Statement) ByKernels() bool { return st.plan != nil && st.plan.compute != nil }

@@ -7,7 +7,6 @@ import (
 	"github.com/csmsql/csmsql/engine/history"
 	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/engine/overdue"
-	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
@@ -45,14 +44,6 @@ func (st *Statement) MayBeGivenUp() bool {
 func (st *Statement) Prompt() bool {
 	_, reads := st.parsed.Head.(*statement.Select)
 	return reads && st.plan != nil && st.plan.compute != nil
-}
-
-// planOutdated is the error of a prepared statement whose columns are others by now. Drivers that keep statements, pgJDBC and asyncpg,
-// prepare it again when they see the routine's name.
-func planOutdated() *Error {
-	e := sqlerror.New("0A000", "cached plan must not change result type").WithHint("Prepare the statement again.")
-	e.RoutineName = "RevalidateCachedQuery"
-	return e
 }
 
 // Overdue are the places of such statements, for who answers clients.

@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/key"
 	"github.com/csmsql/csmsql/engine/lookup"
+	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/engine/retained"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -26,12 +27,12 @@ import (
 )
 
 func (st *Statement) prepareInsert(ctx context.Context, head *statement.Insert) error {
-	s, planned := st.session, &insertion{}
-	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.insert(ctx, head, planned, args) }
-	if table, err := st.constantRows(ctx, head, planned); err != nil {
+	s, ins := st.session, &insertion{}
+	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.insert(ctx, head, ins, args) }
+	if table, err := st.constantRows(ctx, head, ins); err != nil {
 		return err
 	} else if table != nil {
-		st.params, st.unplanned = planned.constants.Parameters(), true
+		st.params, st.unplanned = ins.constants.Parameters(), true
 		return nil
 	}
 	v, err := s.see(ctx)
@@ -46,7 +47,7 @@ func (st *Statement) prepareInsert(ctx context.Context, head *statement.Insert) 
 	if err != nil {
 		return st.parsed.PointAt(err, head.Name.Name)
 	}
-	return st.planInsert(ctx, head, planned, version, v)
+	return st.planInsert(ctx, head, ins, version, v)
 }
 
 // insertion is an INSERT that was planned for a table of these columns, nil: it was not.
@@ -59,7 +60,7 @@ type insertion struct {
 }
 
 // planInsert plans the query of an INSERT, and what it returns, for the columns that the table has.
-func (st *Statement) planInsert(ctx context.Context, head *statement.Insert, planned *insertion,
+func (st *Statement) planInsert(ctx context.Context, head *statement.Insert, ins *insertion,
 	version *catalog.TableVersion, v *snapshot.View) error {
 	src, err := cast.Insert(head, version.Table().Columns, func(query string) ([]string, error) {
 		return st.givenColumns(ctx, query, v)
@@ -84,11 +85,11 @@ func (st *Statement) planInsert(ctx context.Context, head *statement.Insert, pla
 		st.plan.close()
 	}
 	st.setPlan(plan)
-	planned.Source, planned.columns = src, version.Table().Columns
+	ins.Source, ins.columns = src, version.Table().Columns
 	if head.Conflict == nil {
 		return nil
 	}
-	planned.rule, st.params, err = conflict.Of(conflict.Asker{
+	ins.rule, st.params, err = conflict.Of(conflict.Asker{
 		Rowwise: func(conditions ...rewrite.Condition) error { return st.session.rowwise(ctx, v, conditions...) },
 		Parameters: func(text string) ([]duckdb.ParameterType, error) {
 			q, err := st.session.planDuck(ctx, dialect.SourceOf(text), v)
@@ -136,7 +137,7 @@ func (st *Statement) givenColumns(ctx context.Context, query string, v *snapshot
 	return names, nil
 }
 
-func (st *Statement) insert(ctx context.Context, head *statement.Insert, planned *insertion, args []any) (*Rows, error) {
+func (st *Statement) insert(ctx context.Context, head *statement.Insert, ins *insertion, args []any) (*Rows, error) {
 	s := st.session
 	var count int64
 	out := s.keeper()
@@ -146,16 +147,16 @@ func (st *Statement) insert(ctx context.Context, head *statement.Insert, planned
 		if err != nil {
 			return err
 		}
-		if err := st.replanInsert(ctx, head, planned, version, v); err != nil {
+		if err := st.replanInsert(ctx, head, ins, version, v); err != nil {
 			return err
 		}
-		rows, err := st.plan.execute(ctx, v, planned.rule.Given(args))
+		rows, err := st.plan.execute(ctx, v, ins.rule.Given(args))
 		if err != nil {
-			return planned.Relocate(err, st.parsed.Text)
+			return ins.Relocate(err, st.parsed.Text)
 		}
 		defer rows.Close()
-		if planned.rule != nil {
-			count, out, err = st.propose(ctx, tx, v, version, planned.rule, rows, args)
+		if ins.rule != nil {
+			count, out, err = st.propose(ctx, tx, v, version, ins.rule, rows, args)
 			return err
 		}
 		if st.returning != nil {
@@ -165,7 +166,7 @@ func (st *Statement) insert(ctx context.Context, head *statement.Insert, planned
 		count, err = s.engine.upkeep.Store(ctx, tx, version.Table().Name, s.settings.Zone(), rows.nextOwned, nil, nil)
 		return err
 	}
-	if rows, err := st.insertConstants(ctx, head, planned, args, &sole{st, write, &count}); rows != nil || err != nil {
+	if rows, err := st.insertConstants(ctx, head, ins, args, &sole{st, write, &count}); rows != nil || err != nil {
 		return rows, err
 	}
 	err := st.writeRows(ctx, &count, write)
@@ -236,21 +237,21 @@ func (st *Statement) propose(ctx context.Context, tx *catalog.Transaction, v *sn
 
 // replanInsert makes the plan anew if it does not stand for v, or for the columns that the table has by now: what the
 // query gives was cast to those that it had.
-func (st *Statement) replanInsert(ctx context.Context, head *statement.Insert, planned *insertion,
+func (st *Statement) replanInsert(ctx context.Context, head *statement.Insert, ins *insertion,
 	version *catalog.TableVersion, v *snapshot.View) error {
 	columns, returned := version.Table().Columns, st.schema
-	if planned.columns != nil && planned.columns.Equal(columns) {
+	if ins.columns != nil && ins.columns.Equal(columns) {
 		return st.replanFor(ctx, v)
 	}
 	if err := st.session.followSearchPath(v.Contents); err != nil {
 		return err
 	}
-	if err := st.planInsert(ctx, head, planned, version, v); err != nil {
+	if err := st.planInsert(ctx, head, ins, version, v); err != nil {
 		return err
 	}
 	if returned != nil && !conform.SameTypes(returned, st.schema) {
-		st.schema, planned.columns = returned, arrow.NewSchema(nil, nil) // planned again the next time
-		return planOutdated()
+		st.schema, ins.columns = returned, arrow.NewSchema(nil, nil) // planned again the next time
+		return planned.Outdated()
 	}
 	return st.chargePlan()
 }
@@ -279,7 +280,7 @@ func (st *Statement) replanFor(ctx context.Context, v *snapshot.View) error {
 // constantRows finds out whether the rows are known without DuckDB, and gives the table that they go to; nil: they are
 // not, or the statement is one that is to be wrong as DuckDB says it.
 func (st *Statement) constantRows(ctx context.Context, head *statement.Insert,
-	planned *insertion) (*catalog.Table, error) {
+	ins *insertion) (*catalog.Table, error) {
 	s := st.session
 	if s.engine.catalog == nil || s.without().Has(optimization.Constants) || s.modes().Serializable {
 		return nil, nil
@@ -298,14 +299,14 @@ func (st *Statement) constantRows(ctx context.Context, head *statement.Insert,
 		return nil, nil
 	}
 	table := version.Table()
-	if planned.constants == nil || !planned.constants.Made(table.Columns) {
+	if ins.constants == nil || !ins.constants.Made(table.Columns) {
 		keys, wrong := key.Of(table)
 		check, err := s.engine.checks.OfChunks(table, "")
-		if planned.constants, planned.keyed = nil, len(keys) > 0; check == nil && err == nil && wrong == nil {
-			planned.constants = constantrows.Of(head, table.Columns)
+		if ins.constants, ins.keyed = nil, len(keys) > 0; check == nil && err == nil && wrong == nil {
+			ins.constants = constantrows.Of(head, table.Columns)
 		}
 	}
-	if planned.constants == nil {
+	if ins.constants == nil {
 		return nil, nil
 	}
 	return &table, nil
@@ -328,23 +329,23 @@ func (s *Session) latest(ctx context.Context) (*catalog.Contents, error) {
 
 // insertConstants stores rows that are known without DuckDB: in a transaction of their own, or as part of the block.
 // Nil: they are not known, or not any more (GA3): then they are made with DuckDB.
-func (st *Statement) insertConstants(ctx context.Context, head *statement.Insert, planned *insertion, args []any,
+func (st *Statement) insertConstants(ctx context.Context, head *statement.Insert, ins *insertion, args []any,
 	again *sole) (*Rows, error) {
-	if planned.constants == nil {
+	if ins.constants == nil {
 		return nil, nil
 	}
 	s := st.session
-	table, err := st.constantRows(ctx, head, planned)
+	table, err := st.constantRows(ctx, head, ins)
 	if table == nil || err != nil {
 		return nil, err
 	}
-	rows, ok := planned.constants.Rows(args)
+	rows, ok := ins.constants.Rows(args)
 	if !ok {
 		return nil, nil
 	}
 	alone := s.block == nil
 	s.beginImplicit()
-	if b := s.block; !planned.keyed && b.implicit && !b.duck && b.tx == nil && b.rows.Takes(table.ID) {
+	if b := s.block; !ins.keyed && b.implicit && !b.duck && b.tx == nil && b.rows.Takes(table.ID) {
 		b.rows = b.rows.With(*table, rows)
 	} else {
 		err = s.write(ctx, s.appending(ctx, *table, rows))

@@ -2,9 +2,8 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"io"
-	"slices"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/csmsql/csmsql/engine/scan"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/split"
+	"github.com/csmsql/csmsql/exec/compute"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/sql/bind"
@@ -28,7 +28,6 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/optimization"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
-	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -246,41 +245,16 @@ func (q *query) close() {
 
 // planCompute plans the query for the Arrow kernels if they can run it and should.
 func (q *query) planCompute(sql *plan.Statement, v *snapshot.View) (bool, error) {
-	backend := q.session.settings.Backend
-	if backend == configuration.BackendDuckDB || backend == configuration.BackendAuto && q.Without.Has(optimization.Compute) {
-		return false, nil
+	planned, err := kernel.Choice{Settings: &q.session.settings, Without: q.Without}.Plan(sql, v.Find)
+	if planned == nil || err != nil {
+		return false, err
 	}
-	planned, unsupported := sql.Compute()
-	if other := setting.Meaning(q.session.settings.Given); other != "" && unsupported == nil {
-		name, _, _ := strings.Cut(other, "=")
-		unsupported = &plan.Unsupported{Reason: name + " is not what it is by default", Position: -1}
-	}
-	if unsupported == nil && planned.Table != nil && marked(planned.Table, v) {
-		unsupported = &plan.Unsupported{Reason: "columns of types that Arrow lacks (UUID, JSON)", Position: -1}
-	}
-	if unsupported != nil {
-		if backend == configuration.BackendCompute {
-			return false, sqlerror.New("0A000", "the Arrow-kernel backend cannot run this: %s", unsupported).
-				WithHint("SET csm.backend = 'auto' lets DuckDB run it.")
-		}
-		return false, nil
-	}
-	// DuckDB knows what types parameters have; clients ask.
-	if backend == configuration.BackendAuto && (!planned.Trivial() || planned.Parameters > 0) {
-		return false, nil
-	}
-	q.compute, q.schema = planned, ingest.LogicalSchema(planned.Schema())
-	q.lasts = !q.Own && planned.Parameters == 0 // the kernels know no function and no view
+	q.compute, q.schema, q.Params = planned, ingest.LogicalSchema(planned.Schema()), kernel.Parameters(planned)
+	q.lasts = !q.Own // the kernels know no function and no view
 	if planned.Table != nil {
 		q.source = q.session.engine.facts.Of(v.Find(planned.Table.Relation.Schema, planned.Table.Relation.Name))
 	}
 	return true, nil
-}
-
-// marked tells whether a scan reads columns whose type is in the field's metadata: the kernels would lose it.
-func marked(scan *plan.TableScan, v *snapshot.View) bool {
-	schema := v.Find(scan.Relation.Schema, scan.Relation.Name).Table().Columns
-	return slices.ContainsFunc(scan.Project, func(i int) bool { return schema.Field(i).Metadata.FindKey("ARROW:extension:name") >= 0 })
 }
 
 // planDuckDB splices the tables that exec/plan found into the text and prepares it; tables that it did not find are
@@ -430,7 +404,13 @@ func (q *query) splice(ctx context.Context, hints []plan.Scan, v *snapshot.View)
 func (q *query) execute(ctx context.Context, v *snapshot.View, args []any) (*Rows, error) {
 	q.session.readsAgain(q)
 	if q.compute != nil {
-		return q.executeCompute(ctx, v, args)
+		rows, err := q.executeCompute(ctx, v, args)
+		if !errors.Is(err, compute.ErrArgument) || q.session.settings.Backend == configuration.BackendCompute {
+			return rows, err
+		}
+		if err := q.leaveKernels(ctx, v); err != nil {
+			return nil, err
+		}
 	}
 	if q.split != nil {
 		return q.executeDistributed(ctx, v, args)
@@ -497,13 +477,26 @@ func (q *query) run(ctx context.Context, duck *duckdb.Statement, v *snapshot.Vie
 	return rows, err
 }
 
+// leaveKernels has DuckDB run a query of a value that the kernels do not know as one of the parameter's type.
+func (q *query) leaveKernels(ctx context.Context, v *snapshot.View) error {
+	s := q.session
+	other, err := s.planTables(ctx, s.read(dialect.SourceOf(q.text), v), v)
+	if err != nil {
+		return err
+	}
+	other.key, other.typed, other.origins, other.schema = q.key, q.typed, q.origins, q.schema
+	other.Names, other.kept, other.bytes = q.Names, q.kept, q.bytes
+	*q = *other
+	return nil
+}
+
 func (q *query) executeCompute(ctx context.Context, v *snapshot.View, args []any) (*Rows, error) {
 	e := q.session.engine
 	read := q.session.readings() // several results of one plan may be open
 	read.Begin()
 	held := lease.NewBatches(e.reader, v.Lease.Hold())
 	table := &kernel.Table{
-		Node: e.node, Reader: e.reader, Read: read, Held: held, Facts: q.source, Without: q.Without, Threads: e.config.Threads,
+		Node: e.node, Reader: e.reader, Read: read, Held: held, Facts: q.source, Zones: &e.zonemaps, Without: q.Without, Threads: e.config.Threads,
 	}
 	reader, err := table.Run(ctx, q.compute, args)
 	if err != nil {
@@ -513,7 +506,7 @@ func (q *query) executeCompute(ctx context.Context, v *snapshot.View, args []any
 	rows := &Rows{schema: q.schema, volume: read.Volume(), changes: q.Own}
 	l := held.Lease
 	trustworthy := func() error { return e.trustworthy(ctx, q.Faults, read, l) }
-	inPlace := l.Check == nil && !q.Own
+	inPlace := l.Check == nil && !q.Own && (q.source == nil || !q.compute.Table.Relation.Numbered) // those are kept
 	if inPlace {
 		rows.inPlace = trustworthy
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -36,21 +37,7 @@ func (st *Statement) refuseUnlike(ctx context.Context, head *statement.CreateTab
 	if names, err = unlikeOf(q); err != nil {
 		return err
 	}
-	for i, name := range names {
-		if name == "" {
-			continue
-		}
-		column := q.schema.Field(i).Name
-		if i < len(head.Columns) {
-			column = head.Columns[i]
-		}
-		hint := "Cast it: CAST(… AS VARCHAR)."
-		if name == "TIME_NS" {
-			hint = "Cast it: CAST(… AS TIME), which has microseconds, or CAST(… AS VARCHAR)."
-		}
-		return sqlerror.New("0A000", "column %q: columns of type %s cannot be stored", column, name).WithHint(hint)
-	}
-	return nil
+	return columntype.RefuseUnlike(names, q.schema, head.Columns)
 }
 
 // unlikeOf is duckdb's Unlike of a query that DuckDB runs, nil when no column has such a type.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/conform"
+	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/engine/relation"
 	"github.com/csmsql/csmsql/engine/retained"
 	"github.com/csmsql/csmsql/engine/rewrite"
@@ -90,7 +91,7 @@ func (st *Statement) returned(ctx context.Context, v *snapshot.View, written *re
 	}
 	defer plan.close()
 	if !conform.SameTypes(plan.schema, st.schema) {
-		return nil, planOutdated()
+		return nil, planned.Outdated()
 	}
 	rows, err := plan.execute(ctx, v, nil)
 	if err != nil {

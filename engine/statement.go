@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/outcome"
+	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/workforce"
@@ -405,12 +406,7 @@ func (st *Statement) typed(ctx context.Context, v *snapshot.View) (err error) {
 }
 
 func (st *Statement) setPlan(plan *query) {
-	st.plan = plan
-	if plan.Duck != nil {
-		st.params = plan.Params
-	} else if plan.compute != nil {
-		st.params = make([]duckdb.ParameterType, plan.compute.Parameters) // of any type that fits
-	}
+	st.plan, st.params = plan, plan.Params
 }
 
 // replan makes the plan anew when the catalog has moved on, and gives what it sees; the caller releases that.
@@ -464,7 +460,7 @@ func (st *Statement) readOnce(ctx context.Context, args []any) (*Rows, error) {
 	}
 	defer v.Release()
 	if st.schema != nil && !st.plan.schema.Equal(st.schema) {
-		return nil, planOutdated()
+		return nil, planned.Outdated()
 	}
 	started := time.Now()
 	rows, err := st.plan.execute(ctx, v, args)

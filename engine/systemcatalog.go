@@ -49,19 +49,7 @@ func (s *Session) describeTables(v *snapshot.View) error {
 	if err := s.engine.mirror.MakeCatalogs(); err != nil {
 		return err
 	}
-	var schemas []pgcatalog.Schema
-	for _, name := range v.Contents.Schemas() {
-		schemas = append(schemas, pgcatalog.Schema{Name: name})
-	}
-	var relations []pgcatalog.Relation
-	for _, t := range v.Contents.Tables() {
-		r := relation.OfTable(t)
-		r.Constraints = relation.Constraints(v.Contents, t.Table())
-		relations = append(relations, r)
-	}
-	for _, w := range v.Contents.Views() {
-		relations = append(relations, relation.OfView(w))
-	}
+	schemas, relations := relation.All(v.Contents)
 	if err := pgcatalog.Refresh(s.conn.Exec, relations, schemas, "csmsql"); err != nil {
 		return err
 	}

@@ -14,10 +14,12 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/sql/optimization"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Facts is what planning needs of one table version, derived once and shared by all statements that read it.
@@ -68,9 +70,19 @@ func (f *Facts) Numbered(column string) *plan.Relation {
 	if n := f.numbered; n == nil || n.Columns[len(n.Columns)-1].Name != column {
 		with := *f.Relation
 		with.Columns = append(slices.Clone(with.Columns), plan.Column{Name: column, Type: arrow.PrimitiveTypes.Int64})
+		with.Numbered = true
 		f.numbered = &with
 	}
 	return f.numbered
+}
+
+// FirstNumber is the number of the first row of the version's chunk.
+func (f *Facts) FirstNumber(chunk int, rows int64) (int64, error) {
+	number, ok := positions.NumberOf(chunk, rows)
+	if !ok {
+		return 0, sqlerror.New("54000", "chunk %d has %d rows, of which no statement can change some", chunk, rows)
+	}
+	return number, nil
 }
 
 // markOf is what a field's metadata says of its type; empty for most. JSON is text by it, and yet another type.

@@ -40,6 +40,13 @@ func Of(table catalog.Table) ([]Key, error) {
 	return keys, nil
 }
 
+// Kept tells whether rows that are changed keep the values of all keys of their table: each takes the place of one that
+// had the same, so that KY1 holds on.
+func Kept(table catalog.Table, changes func(column string) bool) (bool, error) {
+	keys, err := Of(table)
+	return !slices.ContainsFunc(keys, func(k Key) bool { return slices.ContainsFunc(k.Columns, changes) }), err
+}
+
 // duplicate is the error of a row whose key is there already; or, of rows that were there before the key, twice.
 func (k *Key) duplicate(table catalog.TableName, values string, whole bool) error {
 	e := sqlerror.New("23505", "duplicate key value violates unique constraint %q", k.Name)

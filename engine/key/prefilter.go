@@ -2,6 +2,7 @@ package key
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -16,8 +17,9 @@ import (
 
 // prefilter tells which integers are certainly none of those that were added: a Bloom filter with one hash.
 type prefilter struct {
-	bits  []uint64
-	shift int
+	bits        []uint64
+	shift       int
+	least, most int64 // of those that were added; none yet: least > most
 }
 
 // bitsPerRow makes one of sixteen of the rows that are no duplicates a candidate, at most.
@@ -25,7 +27,7 @@ const bitsPerRow = 16
 
 func newPrefilter(rows int64) *prefilter {
 	width := max(10, bits.Len64(uint64(max(rows, 1))*bitsPerRow-1))
-	return &prefilter{bits: make([]uint64, 1<<(width-6)), shift: 64 - width}
+	return &prefilter{make([]uint64, 1<<(width-6)), 64 - width, math.MaxInt64, math.MinInt64}
 }
 
 // place is of the bit of an integer: Fibonacci hashing, Knuth, The Art of Computer Programming 3, 6.4.
@@ -47,12 +49,21 @@ func (c integers[T]) write(to []byte, row int) []byte {
 }
 
 func (c integers[T]) add(f *prefilter, row int) {
-	at := f.place(uint64(c[row]))
+	v := int64(c[row])
+	f.least, f.most = min(f.least, v), max(f.most, v)
+	at := f.place(uint64(v))
 	f.bits[at>>6] |= 1 << (at & 63)
 }
 
 func (c integers[T]) next(f *prefilter, row int) int {
+	if f.least > f.most {
+		return len(c)
+	}
+	least, width := uint64(f.least), uint64(f.most)-uint64(f.least)
 	for ; row < len(c); row++ {
+		if uint64(c[row])-least > width { // of the few most are far away
+			continue
+		}
 		if at := f.place(uint64(c[row])); f.bits[at>>6]&(1<<(at&63)) != 0 {
 			break
 		}

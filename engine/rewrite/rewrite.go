@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -29,8 +30,12 @@ type Rewrite struct {
 	head      rows // of the statement
 	using     string
 	condition string
-	values    func(version *catalog.TableVersion, qualifier string) ([]string, error) // nil: numbers are all it gives
+	values    valuesOf // nil: numbers are all it gives
+	assigned  []string // columns that get other values
 }
+
+// valuesOf lists what the columns of a row become, each cast to its column's type.
+type valuesOf func(version *catalog.TableVersion, qualifier string, as casts) ([]string, error)
 
 // rows is where a statement says which table it is about, and what the query begins with.
 type rows struct {
@@ -54,7 +59,7 @@ func OfDelete(head *statement.Delete) (Rewrite, error) {
 		r.condition = "EXISTS (SELECT 1 FROM " + head.Using + " WHERE " + where + "\n)"
 	}
 	if head.Returning != "" {
-		r.values = func(version *catalog.TableVersion, qualifier string) ([]string, error) {
+		r.values = func(version *catalog.TableVersion, qualifier string, _ casts) ([]string, error) {
 			return columnsOf(version.Table(), qualifier), nil
 		}
 	}
@@ -67,12 +72,18 @@ func OfUpdate(head *statement.Update) (Rewrite, error) {
 	words := []string{head.With, head.From, head.Where}
 	for _, a := range head.Set {
 		words = append(words, a.Value)
+		r.assigned = append(r.assigned, a.Column)
 	}
 	r.head = rows{head.With, head.Alias, strings.Join(words, " ")}
-	r.values = func(version *catalog.TableVersion, qualifier string) ([]string, error) {
-		return Updated(head, version.Table(), qualifier)
+	r.values = func(version *catalog.TableVersion, qualifier string, as casts) ([]string, error) {
+		return updated(head, version.Table(), qualifier, as)
 	}
 	return r, nil
+}
+
+// Assigns tells whether a column may get another value.
+func (r Rewrite) Assigns(column string) bool {
+	return slices.ContainsFunc(r.assigned, func(a string) bool { return strings.EqualFold(a, column) })
 }
 
 func columnsOf(table catalog.Table, qualifier string) (list []string) {
@@ -84,6 +95,10 @@ func columnsOf(table catalog.Table, qualifier string) (list []string) {
 
 // Updated lists what the columns of a row of a table become, which the head's words call by qualifier.
 func Updated(head *statement.Update, table catalog.Table, qualifier string) ([]string, error) {
+	return updated(head, table, qualifier, castTo)
+}
+
+func updated(head *statement.Update, table catalog.Table, qualifier string, as casts) ([]string, error) {
 	values, err := assignments(head, table)
 	if err != nil {
 		return nil, err
@@ -98,7 +113,7 @@ func Updated(head *statement.Update, table catalog.Table, qualifier string) ([]s
 		if err != nil {
 			return nil, err
 		}
-		list[i] = "CAST((" + value + "\n) AS " + typ + ")"
+		list[i] = as(value, typ)
 	}
 	return list, nil
 }
@@ -126,6 +141,10 @@ func (r Rewrite) Numbers(version *catalog.TableVersion) *snapshot.Numbers {
 //
 // table is what the table with its numbers is called: n.Table() or another name for the same.
 func (r Rewrite) Query(n *snapshot.Numbers, table string) (string, error) {
+	return r.query(n, table, castTo)
+}
+
+func (r Rewrite) query(n *snapshot.Numbers, table string, as casts) (string, error) {
 	alias, condition := r.head.alias, r.condition
 	if alias == "" {
 		alias = r.Name.Name
@@ -142,7 +161,7 @@ func (r Rewrite) Query(n *snapshot.Numbers, table string) (string, error) {
 	var list []string
 	if r.values != nil {
 		var err error
-		if list, err = r.values(n.Version, qualifier); err != nil {
+		if list, err = r.values(n.Version, qualifier, as); err != nil {
 			return "", err
 		}
 	}
@@ -240,6 +259,28 @@ func (r Rewrite) Text(n *snapshot.Numbers, table string) (string, error) {
 // Some are asked in select lists, where DuckDB would take an aggregate, a window or an UNNEST for what it is in a
 // query: rows that nobody wrote, or values of all rows together. So DuckDB is asked first whether it would take them
 // in a WHERE, where it knows those that are of one row.
+
+// Rowwise is an error if a condition is not of single rows. plan has DuckDB plan what it is asked; last: after this
+// error nothing more can be asked.
+func Rowwise(conditions []Condition, plan func(text string) (err error, last bool)) error {
+	for i := range conditions {
+		text := conditions[i].Text()
+		if text == "" {
+			continue
+		}
+		err, last := plan(text)
+		if err == nil {
+			continue
+		}
+		if refused := conditions[i].Refused(err); refused != nil {
+			return refused
+		}
+		if last {
+			return dialect.WithoutPosition(err) // a constant without a value: nothing more runs in this transaction
+		}
+	}
+	return nil
+}
 
 // Condition is something that is said of one row each: expressions that stand in a place, as PostgreSQL calls it.
 type Condition struct {

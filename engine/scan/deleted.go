@@ -2,9 +2,6 @@ package scan
 
 import (
 	"github.com/apache/arrow-go/v18/arrow"
-
-	"github.com/csmsql/csmsql/catalog/positions"
-	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // skipDeleted has DuckDB leave out the rows that the version has no longer: the one that the scan reads by then.
@@ -35,9 +32,5 @@ func (t *Scan) number(chunk int) (int64, error) {
 	if err != nil {
 		return 0, t.ended(err)
 	}
-	number, ok := positions.NumberOf(chunk, c.Rows())
-	if !ok {
-		return 0, sqlerror.New("54000", "chunk %d has %d rows, of which no statement can change some", chunk, c.Rows())
-	}
-	return number, nil
+	return t.Facts.FirstNumber(chunk, c.Rows())
 }

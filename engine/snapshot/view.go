@@ -33,6 +33,8 @@ type View struct {
 	Results map[*catalog.TableVersion]bool
 	// Numbered is the table that has the numbers of its rows in this statement; nil: none.
 	Numbered *Numbers
+	// KeysKept says that the statement changes no value of a key: what it writes needs no look for duplicates.
+	KeysKept bool
 	// Own are the session's temporary tables and views, which hide what is called the same.
 	Own Temporary
 }

@@ -27,9 +27,57 @@ func (b *partlyDeleted) NewSlice(i, j int64) arrow.RecordBatch {
 	return &partlyDeleted{b.RecordBatch.NewSlice(i, j), b.deleted, b.from + i}
 }
 
+// Numbered is a batch with one column more, which has the numbers of its rows, from the first one's on. The batch is
+// taken over. Numbers are made of rows that stay, and no others: whoever looks one row up of a million makes one.
+func Numbered(batch arrow.RecordBatch, name string, first int64) arrow.RecordBatch {
+	fields := append(batch.Schema().Fields(), arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int64})
+	return &numbered{batch, arrow.NewSchema(fields, nil), first}
+}
+
+// numbered has no array for its last column: narrowedColumn makes it.
+type numbered struct {
+	arrow.RecordBatch
+	schema *arrow.Schema
+	first  int64
+}
+
+func (b *numbered) Schema() *arrow.Schema { return b.schema }
+func (b *numbered) NumCols() int64        { return b.RecordBatch.NumCols() + 1 }
+
+// NewSlice is a part of the batch, whose rows keep their numbers.
+func (b *numbered) NewSlice(i, j int64) arrow.RecordBatch {
+	return &numbered{b.RecordBatch.NewSlice(i, j), b.schema, b.first + i}
+}
+
+// numbers makes the column of the rows' numbers; nil: column i is another one.
+func (n *narrowed) numbers(i int) arrow.Array {
+	b, ok := n.batch.(*numbered)
+	if !ok || i != int(b.NumCols())-1 {
+		return nil
+	}
+	out := memory.NewResizableBuffer(n.mem)
+	defer out.Release()
+	out.Resize(n.rows * arrow.Int64SizeBytes)
+	values := arrow.Int64Traits.CastFromBytes(out.Bytes())
+	for k := range values {
+		row := k
+		if n.mask != nil {
+			row = int(n.kept[k])
+		}
+		values[k] = b.first + int64(row)
+	}
+	data := array.NewData(arrow.PrimitiveTypes.Int64, n.rows, []*memory.Buffer{nil, out}, nil, 0, 0)
+	defer data.Release()
+	return n.keep(array.NewInt64Data(data))
+}
+
 // living is which rows of the morsel are not deleted; nil: none is. The caller releases it.
 func (n *narrowed) living() *memory.Buffer {
-	b, ok := n.batch.(*partlyDeleted)
+	batch := n.batch
+	if with, ok := batch.(*numbered); ok {
+		batch = with.RecordBatch
+	}
+	b, ok := batch.(*partlyDeleted)
 	if !ok {
 		return nil
 	}

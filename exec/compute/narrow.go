@@ -93,14 +93,18 @@ func rowsOf(bitmap []byte, count int) []uint32 {
 
 // narrowedColumn gives a scanned column, narrowed to the rows that stay. It belongs to n.
 func (n *narrowed) narrowedColumn(i int) (arrow.Array, error) {
-	if n.mask == nil {
-		return n.batch.Column(i), nil
-	}
-	if n.kept == nil {
+	if n.mask != nil && n.kept == nil {
 		n.kept = rowsOf(n.mask.Bytes(), n.rows)
 	}
 	if a, ok := n.columns[i]; ok {
 		return a, nil
+	}
+	if a := n.numbers(i); a != nil {
+		n.columns[i] = a
+		return a, nil
+	}
+	if n.mask == nil {
+		return n.batch.Column(i), nil
 	}
 	a, err := n.take(n.batch.Column(i))
 	if err == nil {

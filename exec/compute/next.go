@@ -117,7 +117,7 @@ func (e *execution) parallel(morsels []arrow.RecordBatch, do func(k int, n *narr
 
 // inPlace: every output is a column and nothing filters, so whole batches pass without a look at a value (X2).
 func (e *execution) inPlace() bool {
-	if e.query.Filter != nil {
+	if t := e.query.Table; e.query.Filter != nil || t != nil && t.Relation.Numbered {
 		return false
 	}
 	for _, o := range e.query.Outputs {

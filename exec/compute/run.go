@@ -208,7 +208,7 @@ func (e *execution) pull() (arrow.RecordBatch, error) {
 		return nil, layoutError("%d columns where %d were asked for", batch.NumCols(), len(e.query.Table.Project))
 	}
 	for i := range e.query.Table.Project {
-		if err := e.checkLayout(i, batch.Column(i).DataType()); err != nil {
+		if err := e.checkLayout(i, batch.Schema().Field(i).Type); err != nil {
 			batch.Release()
 			return nil, err
 		}

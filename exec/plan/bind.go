@@ -16,10 +16,13 @@ type binder struct {
 	names       *bind.Statement
 	relation    *Relation // nil without FROM
 	alias       string
-	projected   []int // columns in use, in order of first use
-	parameters  int
+	projected   []int  // columns in use, in order of first use
+	parameters  []Type // of $1, $2, …
 	unsupported *Unsupported
 }
+
+// maxParameters is how many a message can have values for: there are 16 bits for their number.
+const maxParameters = 1<<16 - 1
 
 // bound is an expression on its way: with DuckDB's text for it, from which column names are made, and what literals
 // still are.
@@ -221,9 +224,26 @@ func (b *binder) parameter(p *pg.ParamRef, t Type) bound {
 	if p.Number < 1 {
 		return b.fail(p.Location, "a parameter without a number")
 	}
-	b.parameters = max(b.parameters, int(p.Number))
+	b.typed(int(p.Number), t)
 	v := ParameterValue(int(p.Number))
 	return bound{Expr: &Expr{Op: OpParameter, Type: t, Value: v}, text: v.String()}
+}
+
+// typed notes of which type a parameter is in one of the places where it stands.
+func (b *binder) typed(number int, t Type) {
+	if number > maxParameters {
+		b.fail(-1, "a parameter of so high a number")
+		return
+	}
+	known := len(b.parameters)
+	for len(b.parameters) < number {
+		b.parameters = append(b.parameters, Type{})
+	}
+	if at := &b.parameters[number-1]; number > known || *at == t {
+		*at = t
+	} else {
+		*at = Type{}
+	}
 }
 
 func (b *binder) nullTest(t *pg.NullTest) bound {

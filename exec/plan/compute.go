@@ -29,7 +29,7 @@ func (st *Statement) Compute() (*Query, *Unsupported) {
 	if b.unsupported != nil {
 		return nil, b.unsupported
 	}
-	q.Parameters = b.parameters
+	q.Parameters, q.Types = len(b.parameters), b.parameters
 	if q.Table != nil {
 		q.Table.Project = b.projected
 	}
@@ -116,11 +116,6 @@ func (b *binder) selectList(q *Query, s *pg.SelectStmt) {
 	}
 	if len(q.Outputs) == 0 {
 		b.fail(-1, "an empty select list")
-	}
-	for _, o := range q.Outputs {
-		if b.unsupported == nil && q.Filter != nil && o.Type.Kind == KindOther {
-			b.fail(-1, "a filter over a column of type "+o.Type.String())
-		}
 	}
 }
 

@@ -25,6 +25,8 @@ type Query struct {
 	Limit, Offset *Expr // BIGINT constants or parameters; nil: no limit, offset 0
 
 	Parameters int // the highest $n
+	// Types are those of the parameters, one for each. KindOther: the text does not say, or says several.
+	Types []Type
 }
 
 // TableScan is the table of a [Query].
@@ -175,6 +177,11 @@ func (q *Query) Trivial() bool {
 		}
 	}
 	return q.Filter == nil || q.Filter.cheap()
+}
+
+// Lookup says that the query looks for rows by cheap comparisons, whatever it computes of them: few are left of many.
+func (q *Query) Lookup() bool {
+	return q.Table != nil && !q.Aggregated && q.Filter != nil && q.Filter.cheap()
 }
 
 // cheap: comparisons of fixed-width columns with constants, joined by AND.

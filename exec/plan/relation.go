@@ -25,6 +25,9 @@ type Relation struct {
 	Schema, Name string
 	Rows         int64 // exact number of rows in the snapshot
 	Columns      []Column
+	// Numbered says that the last column has the numbers of the rows, which no chunk stores: they are made as rows are
+	// read.
+	Numbered bool
 	// Guess changes what is estimated of the table, so that tests see that no answer depends on an estimate; nil in
 	// production.
 	Guess func(rows int64) int64

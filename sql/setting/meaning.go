@@ -66,6 +66,12 @@ func Meaning(values map[string]string) string {
 	return out
 }
 
+// Changed is the name of one of them that is not what it is by default, or empty.
+func Changed(values map[string]string) string {
+	name, _, _ := strings.Cut(Meaning(values), "=")
+	return name
+}
+
 // CopyMeaning puts those of the values that Meaning tells apart into to.
 func CopyMeaning(to, values map[string]string) {
 	for _, name := range meanings {

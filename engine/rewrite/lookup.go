@@ -1,0 +1,107 @@
+package rewrite
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/snapshot"
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/dialect"
+	"github.com/csmsql/csmsql/sql/lex"
+)
+
+// casts writes a value as one of a type.
+type casts func(value, typ string) string
+
+func castTo(value, typ string) string { return "CAST((" + value + "\n) AS " + typ + ")" }
+
+// Lookup is Query for the Arrow kernels, which cast constants and parameters, and nothing that they compute: that is as
+// the user wrote it, and Stores tells whether it has the columns' types all the same. parameters are the types that are
+// known of $1, $2, …. ok is false if the text is not for them.
+func (r Rewrite) Lookup(n *snapshot.Numbers, parameters []duckdb.ParameterType) (text dialect.Source, ok bool) {
+	query, err := r.query(n, n.Table(), func(value, typ string) string {
+		if isConstant(value) {
+			return castTo(value, typ)
+		}
+		return "(" + typed(value, parameters) + "\n)"
+	})
+	if err != nil {
+		return text, false
+	}
+	text, err = dialect.Literals(dialect.SourceOf(query))
+	_, untyped := dialect.UntypedIn(text)
+	return text, err == nil && !untyped && text.Tree != nil
+}
+
+// isConstant tells whether a value is one literal or one parameter.
+func isConstant(value string) bool {
+	count, signed := 0, false
+	for t := range lex.Client.Tokens(value) {
+		if count == 0 && !signed && t.Is("-") {
+			signed = true
+			continue
+		}
+		count++
+		if t.Kind != lex.Number && t.Kind != lex.Parameter && t.Kind != lex.String && !t.Is("null") && !t.Is("true") && !t.Is("false") {
+			return false
+		}
+	}
+	return count == 1
+}
+
+// castable are the types as which the kernels take parameters.
+var castable = map[duckdb.ParameterType]string{
+	duckdb.TypeInt16: "SMALLINT", duckdb.TypeInt32: "INTEGER", duckdb.TypeInt64: "BIGINT",
+	duckdb.TypeFloat64: "DOUBLE PRECISION",
+}
+
+// typed says of the parameters in a value of which types they are.
+func typed(value string, parameters []duckdb.ParameterType) string {
+	var b strings.Builder
+	at := 0
+	for t := range lex.Client.Tokens(value) {
+		if t.Kind != lex.Parameter {
+			continue
+		}
+		i := dialect.ParameterIndex(t.Text)
+		if i < 0 || i >= len(parameters) || castable[parameters[i]] == "" {
+			continue
+		}
+		fmt.Fprintf(&b, "%sCAST(%s AS %s)", value[at:t.Start], t.Text, castable[parameters[i]])
+		at = t.End()
+	}
+	return b.String() + value[at:]
+}
+
+// Stores tells whether what q computes may be stored in the columns as it is. q is the plan of Lookup.
+func (r Rewrite) Stores(q *plan.Query, columns *arrow.Schema) bool {
+	if r.values == nil || r.Removes {
+		return true
+	}
+	for i, f := range columns.Fields() {
+		o := q.Outputs[i]
+		if o.Expr.Op == plan.OpColumn && q.Table.Project[o.Expr.Column] == i {
+			continue
+		}
+		_, marked := f.Metadata.GetValue("ARROW:extension:name")
+		if marked || o.Type.Kind == plan.KindOther || o.Type != plan.TypeOf(f.Type) {
+			return false
+		}
+	}
+	return true
+}
+
+// Schema is that of what q gives, which is Lookup's plan: the columns by their names, if it gives any, and the numbers.
+func (r Rewrite) Schema(q *plan.Query, columns *arrow.Schema) *arrow.Schema {
+	given := ingest.LogicalSchema(q.Schema())
+	fields := given.Fields()
+	for i := range len(fields) - 1 {
+		f := columns.Field(i)
+		fields[i].Name, fields[i].Metadata = f.Name, f.Metadata
+	}
+	return arrow.NewSchema(fields, nil)
+}
