@@ -70,7 +70,7 @@ func (st *Statement) viewSchema(ctx context.Context, head *statement.CreateView,
 		return nil, src.Relocate(err, st.parsed.Text)
 	}
 	defer plan.close()
-	if plan.Duck != nil && len(plan.Params) > 0 {
+	if len(plan.Params) > 0 {
 		return nil, sqlerror.New("42P02", "a view cannot have parameters")
 	}
 	return viewtext.Columns(plan.schema, head.Columns)
