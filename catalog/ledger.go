@@ -51,9 +51,18 @@ func (c *Catalog) install(contents *Contents, pages []hugetable.NewPage) *releas
 	c.mu.current = next
 	r := &releases{}
 	if old != nil {
+		c.passPins(old, next)
 		c.settle(old, r)
 	}
 	return r
+}
+
+// passPins pins a new state for this process as the old one is, while that still has what they share: else each commit
+// would unpin all chunks of all tables, and the next statement pin them again. Requires mu.
+func (c *Catalog) passPins(old, next *state) {
+	if home := c.options.Domain; old.pinned[home] && next.loaded {
+		_ = c.pinState(next, home) // a snapshot tries again, and says why
+	}
 }
 
 // holdVersion requires mu.

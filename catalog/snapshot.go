@@ -36,8 +36,8 @@ type lease struct {
 	doomed Revision
 }
 
-// Snapshot pins the current version of every table for the holder. It costs a map entry, except for the first one of a
-// domain after a commit, which pins what is new.
+// Snapshot pins the current version of every table for the holder. It costs a map entry, except for the first one of
+// another domain after a commit, which pins what is new.
 func (c *Catalog) Snapshot(ctx context.Context, holder Holder) (*Snapshot, error) {
 	if holder.Domain == "" {
 		holder.Domain = c.options.Domain
