@@ -39,11 +39,11 @@ func (st *Statement) MayBeGivenUp() bool {
 	return statement.MayBeGivenUp(st.parsed.Head) && (declares || !st.Sets())
 }
 
-// Prompt tells whether an execution of the statement asks DuckDB for nothing, unless it is to be planned anew: the Arrow kernels look between
-// chunks whether their context has ended.
+// Prompt tells whether an execution of the statement asks DuckDB for nothing, unless it is to be planned anew: Arrow's
+// kernels look between chunks whether their context has ended, and who has rows to insert looks while he waits for others.
 func (st *Statement) Prompt() bool {
 	_, reads := st.parsed.Head.(*statement.Select)
-	return reads && st.plan != nil && st.plan.compute != nil
+	return st.plan == nil && st.constant || reads && st.plan != nil && st.plan.compute != nil
 }
 
 // Overdue are the places of such statements, for who answers clients.

@@ -32,7 +32,7 @@ func (st *Statement) prepareInsert(ctx context.Context, head *statement.Insert) 
 	if table, err := st.constantRows(ctx, head, ins); err != nil {
 		return err
 	} else if table != nil {
-		st.params, st.unplanned = ins.constants.Parameters(), true
+		st.params, st.unplanned, st.constant = ins.constants.Parameters(), true, !ins.keyed
 		return nil
 	}
 	v, err := s.see(ctx)

@@ -323,3 +323,34 @@ func TestInsertsOfManySessionsMeet(t *testing.T) {
 	require.Equal(t, int64(sessions*each+10), e.InsertsGathered())
 	require.Less(t, e.InsertCommits(), int64(sessions*each/2), "they hardly met")
 }
+
+// What a connection does itself must not keep it from its client: rows that DuckDB makes, or that are compared with keys
+// or a CHECK, may take their time.
+func TestConstantRowsArePrompt(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE plain (a bigint, b text)")
+	exec(t, s, "CREATE TABLE keyed (a bigint PRIMARY KEY)")
+	exec(t, s, "CREATE TABLE checked (a text CHECK (levenshtein(a, a) = 0))")
+	for text, prompt := range map[string]bool{
+		"INSERT INTO plain VALUES ($1, $2)":            true,
+		"INSERT INTO plain VALUES (1, 'x'), (2, 'y')":  true,
+		"INSERT INTO plain VALUES (1, repeat('x', 9))": false,
+		"INSERT INTO plain VALUES (1) RETURNING a":     false,
+		"INSERT INTO plain SELECT 1, 'x'":              false,
+		"INSERT INTO keyed VALUES ($1)":                false,
+		"INSERT INTO checked VALUES ($1)":              false,
+	} {
+		st, err := s.Prepare(t.Context(), text)
+		require.NoError(t, err)
+		require.Equal(t, prompt, st.Prompt(), text)
+		require.NoError(t, st.Close())
+	}
+	st, err := s.Prepare(t.Context(), "INSERT INTO plain VALUES ($1, 'x')")
+	require.NoError(t, err)
+	rows, err := st.Execute(t.Context(), []any{"7"}) // DuckDB says what a text is as a number
+	require.NoError(t, err)
+	require.NoError(t, rows.Close())
+	require.False(t, st.Prompt(), "it is DuckDB's by now")
+	require.NoError(t, st.Close())
+}

@@ -38,6 +38,7 @@ type Statement struct {
 	inner     *Statement         // the query of a DECLARE that has not opened its cursor yet, the statement that EXECUTE runs
 	failed    bool               // its plan is not to be used again
 	unplanned bool               // it needs none, and its parameters are known
+	constant  bool               // its rows need neither DuckDB nor a look for keys
 	written   dialect.Written    // how the user wrote its text
 	postgres  bool               // which is PostgreSQL's
 	elsewhere *elsewhere         // of a query that a worker runs; nil: it runs here

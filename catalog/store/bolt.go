@@ -70,6 +70,7 @@ type Bolt struct {
 	writing sync.Mutex
 	log     *commitlog.Log // guarded by writing
 	newest  Revision       // guarded by writing
+	record  []byte         // guarded by writing; room for the next one
 	over    bool           // guarded by writing; the files are closed
 	logFile *os.File
 	logIn   commitlog.File // what the log's file is written by

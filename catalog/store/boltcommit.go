@@ -112,10 +112,11 @@ func (b *Bolt) nothingNewer(tx *bbolt.Tx, c Compare) error {
 
 // keep makes a change last, and then seen. Requires: writing.
 func (b *Bolt) keep(done Change, t Transaction) error {
-	payload := encodeRecord(done, t.Redo)
+	payload := encodeRecord(b.record, done, t.Redo)
 	if len(payload) > directBytes {
 		return b.keepDirectly(done, t.Redo)
 	}
+	b.record = payload
 	if !b.log.Fits(len(payload)) {
 		if err := b.turn(); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.etcd.io/bbolt"
 )
@@ -107,7 +108,8 @@ const (
 	flagEphemeral = 1
 )
 
-func encodeRecord(c Change, redos []Redo) []byte {
+// encodeRecord writes a record into a buffer, which it makes longer if it must.
+func encodeRecord(buffer []byte, c Change, redos []Redo) []byte {
 	const number = binary.MaxVarintLen64
 	size := 1 + 3*number
 	for _, key := range c.Deletes {
@@ -119,7 +121,7 @@ func encodeRecord(c Change, redos []Redo) []byte {
 	for _, redo := range redos {
 		size += len(redo.Data) + 5*number
 	}
-	b := append(make([]byte, 0, size), recordVersion)
+	b := append(slices.Grow(buffer[:0], size), recordVersion)
 	b = binary.AppendUvarint(b, uint64(len(c.Deletes)))
 	for _, key := range c.Deletes {
 		b = appendText(b, key)

@@ -27,3 +27,6 @@ func RoomOn(place memregion.DevicePlace, size, unit, capacity int64, taken []mem
 	}
 	return roomOn(place, size, unit, capacity, records)
 }
+
+// Protecting is what a node does with what is sealed.
+var Protecting = protecting

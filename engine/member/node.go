@@ -383,7 +383,7 @@ func (n *Node) lend(ctx context.Context, lent *memregion.Lent, first coherence.G
 	id := n.Region.ID
 	home, err := coherence.NewHome(coherence.HomeConfig{
 		Region: id, Memory: lent, Lines: n.Fabric.LinesFor(fabric.Home), AheadLines: n.Fabric.LinesFor(fabric.Ahead), Chooser: n.Fabric.Chooser(fabric.Home), Domain: LocalDomain, Class: n.Fabric.Class, Capacity: n.Region.Capacity,
-		FirstGeneration: first, Protect: lent.Protect, Verify: n.verifySeal, Reader: n.Reader.Acquired(), Counters: n.Reader.Counters(),
+		FirstGeneration: first, Protect: protecting(lent.Protect, protectLeast), Verify: n.verifySeal, Reader: n.Reader.Acquired(), Counters: n.Reader.Counters(),
 		ReserveGenerations: func(upTo coherence.Generation) error {
 			return n.Catalog.ReserveGenerations(context.WithoutCancel(ctx), id, upTo)
 		},
