@@ -79,6 +79,9 @@ func (w *commit) add(ctx context.Context, r *request) error {
 			rows[name] = v
 		}
 	}
+	if err := w.relate(ctx, t, rows); err != nil {
+		return err
+	}
 	for name, v := range rows {
 		w.next.tables[name] = tableEntry{version: v}
 		w.changed[name] = true

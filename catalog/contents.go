@@ -85,6 +85,19 @@ func (c *Contents) Table(name TableName) (*TableVersion, bool) {
 	return e.version, ok
 }
 
+// TableOf finds a table by its identity; hint is what it may be called.
+func (c *Contents) TableOf(id TableID, hint TableName) (*TableVersion, bool) {
+	if e, ok := c.tables[hint]; ok && e.version.Table().ID == id {
+		return e.version, true
+	}
+	for _, e := range c.tables {
+		if e.version.Table().ID == id {
+			return e.version, true
+		}
+	}
+	return nil, false
+}
+
 // Views lists the views by name.
 func (c *Contents) Views() []*View {
 	list := make([]*View, 0, len(c.views))

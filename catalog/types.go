@@ -142,6 +142,10 @@ type Options struct {
 	// held:
 	// it may read chunks, and may not call back. Nil: all that goes together by rows (K5) agrees.
 	Agree func(ctx context.Context, base, own, result *TableVersion) error
+	// Relate is asked at commit of a transaction whose tables may have to agree with others, whose rows it has read but
+	// not changed. It gives their identities: the commit stands only while they are as Commitment.Now shows them. As
+	// with Agree, an error fails the commit.
+	Relate func(ctx context.Context, c *Commitment) (relied []TableID, err error)
 	// Domain is the coherence domain of this process (default "local").
 	Domain coherence.Domain
 	// InitialSchemas are made when the store is empty.

@@ -9,7 +9,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/kernel"
-	"github.com/csmsql/csmsql/engine/key"
+	"github.com/csmsql/csmsql/engine/reference"
 	"github.com/csmsql/csmsql/engine/retained"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -148,7 +148,7 @@ type change struct {
 // changeRows deletes the rows that a rewrite hits and appends what they become.
 func (s *Session) changeRows(ctx context.Context, tx *catalog.Transaction, v *snapshot.View,
 	version *catalog.TableVersion, r rewrite.Rewrite, c change) (hit int64, err error) {
-	if v.KeysKept, err = key.Kept(version.Table(), r.Assigns); err != nil {
+	if v.KeysKept, err = reference.Kept(version.Table(), r.Assigns, r.Removes); err != nil {
 		return 0, err
 	}
 	plan, evaluated := s.planLookup(v, version, r, c.parameters), false

@@ -25,15 +25,6 @@ func (s *Session) definitions(v *snapshot.View) *definition.Reader {
 	return &definition.Reader{Conn: s.conn, Checks: s.engine.checks, View: v}
 }
 
-// warnOfKeys says which constraints are on record only.
-func (s *Session) warnOfKeys(written []statement.Constraint) {
-	for _, w := range written {
-		if message, hint := definition.Unenforced(w); message != "" {
-			s.notice(Notice{Severity: "WARNING", State: "0A000", Message: message, Hint: hint})
-		}
-	}
-}
-
 func isState(err error, state string) bool {
 	e, ok := err.(*Error)
 	return ok && e.State == state
@@ -42,7 +33,7 @@ func isState(err error, state string) bool {
 // alterations alters tables in a transaction whose contents v shows.
 func (s *Session) alterations(tx *catalog.Transaction, v *snapshot.View) alteration.Host {
 	return alteration.Host{
-		Definitions: s.definitions, Views: s.viewTexts, Warn: s.warnOfKeys, Whole: s.engine.keys.Whole,
+		Definitions: s.definitions, Views: s.viewTexts, Whole: s.engine.keys.Whole,
 		Seeing: func(contents *catalog.Contents) *snapshot.View { return s.seeing(contents, v.Lease.Hold(), v.Own) },
 		Plan: func(ctx context.Context, v *snapshot.View, text string) (*arrow.Schema, error) {
 			plan, err := s.planQuery(ctx, dialect.SourceOf(text), v)

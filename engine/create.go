@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/names"
+	"github.com/csmsql/csmsql/engine/reference"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/temporary"
 	"github.com/csmsql/csmsql/engine/upkeep"
@@ -147,13 +148,13 @@ func (st *Statement) createTable(ctx context.Context, head *statement.CreateTabl
 	if head.Temporary {
 		return st.runPrivate(ctx, nil)
 	}
-	exists := false
-	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
+	rows := int64(0) // it may have to be repeated: what its foreign keys refer to is changed by it
+	err := st.writeRows(ctx, &rows, func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View) error {
 		name, err := v.Qualify(head.Name)
 		if err != nil {
 			return err
 		}
-		if exists, err = s.makeRoom(tx, v, name, head.IfNotExists, head.OrReplace); err != nil || exists {
+		if exists, err := s.makeRoom(tx, v, name, head.IfNotExists, head.OrReplace); err != nil || exists {
 			return err
 		}
 		schema, err := s.definitions(v).Columns(head)
@@ -167,9 +168,6 @@ func (st *Statement) createTable(ctx context.Context, head *statement.CreateTabl
 	})
 	if err != nil {
 		return nil, err
-	}
-	if !exists {
-		s.warnOfKeys(head.Constraints)
 	}
 	return done("CREATE TABLE", 0), nil
 }
@@ -322,17 +320,23 @@ func (s *Session) createSchema(ctx context.Context, head *statement.CreateSchema
 func (st *Statement) truncate(ctx context.Context, head *statement.Truncate) (*Rows, error) {
 	s := st.session
 	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
+		var names []catalog.TableName
 		for _, n := range head.Names {
 			version, err := v.Target(n)
 			if err != nil {
 				return st.parsed.PointAt(err, n.Name)
 			}
-			if err := tx.Truncate(version.Table().Name); err != nil {
+			names = append(names, version.Table().Name)
+		}
+		names, err := reference.Truncated(v.Contents, names, head.Cascade, s.noticed)
+		for _, name := range names {
+			version, _ := v.Contents.Table(name)
+			if err := tx.Truncate(name); err != nil {
 				return err
 			}
 			s.emptied(version.Table().ID)
 		}
-		return nil
+		return err
 	})
 	return done("TRUNCATE TABLE", 0), err
 }

@@ -25,7 +25,6 @@ import (
 	"github.com/csmsql/csmsql/engine/fragment"
 	"github.com/csmsql/csmsql/engine/gathering"
 	"github.com/csmsql/csmsql/engine/history"
-	"github.com/csmsql/csmsql/engine/key"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lifetime"
 	"github.com/csmsql/csmsql/engine/load"
@@ -34,6 +33,7 @@ import (
 	"github.com/csmsql/csmsql/engine/overdue"
 	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/engine/reader"
+	"github.com/csmsql/csmsql/engine/reference"
 	"github.com/csmsql/csmsql/engine/scan"
 	"github.com/csmsql/csmsql/engine/service"
 	"github.com/csmsql/csmsql/engine/split"
@@ -74,9 +74,9 @@ type Engine struct {
 	// settings are what sessions have when nobody says otherwise; of no use before the database is open.
 	settings configuration.Node
 
-	checks  *check.Checker // nil before the database is open
-	keys    key.Keeper     // of no use before the database is open
-	blocks  atomic.Uint64  // numbers the databases in which blocks show names of their own
+	checks  *check.Checker   // nil before the database is open
+	keys    reference.Keeper // of no use before the database is open
+	blocks  atomic.Uint64    // numbers the databases in which blocks show names of their own
 	started time.Time
 
 	fragments        *fragment.Server // nil before the database is open; of a node

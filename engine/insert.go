@@ -13,9 +13,9 @@ import (
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/constantrows"
 	"github.com/csmsql/csmsql/engine/ingest"
-	"github.com/csmsql/csmsql/engine/key"
 	"github.com/csmsql/csmsql/engine/lookup"
 	"github.com/csmsql/csmsql/engine/planned"
+	"github.com/csmsql/csmsql/engine/reference"
 	"github.com/csmsql/csmsql/engine/retained"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -201,7 +201,8 @@ func (st *Statement) insertReturning(ctx context.Context, tx *catalog.Transactio
 
 // propose inserts the rows of an INSERT … ON CONFLICT, or does with them what its rule says.
 func (st *Statement) propose(ctx context.Context, tx *catalog.Transaction, v *snapshot.View,
-	version *catalog.TableVersion, rule *conflict.Rule, rows *Rows, args []any) (count int64, out *retained.Batches, err error) {
+	version *catalog.TableVersion, rule *conflict.Rule, rows *Rows,
+	args []any) (count int64, out *retained.Batches, err error) {
 	s, table := st.session, version.Table()
 	var returns *retained.Batches
 	if st.returning != nil {
@@ -216,7 +217,8 @@ func (st *Statement) propose(ctx context.Context, tx *catalog.Transaction, v *sn
 	}
 	rows.Close() // the connection is needed
 	p := &conflict.Proposal{
-		Keys: &s.engine.keys, Conn: s.conn, Keep: s.keeper, Rule: rule, Version: version, Rows: proposed, Args: args,
+		Keys: &s.engine.keys.Keeper, Conn: s.conn, Keep: s.keeper,
+		Rule: rule, Version: version, Rows: proposed, Args: args,
 		Each: func(ctx context.Context, text string, args []any, each func(arrow.RecordBatch) error) error {
 			return s.each(ctx, v, text, args, each)
 		},
@@ -300,9 +302,9 @@ func (st *Statement) constantRows(ctx context.Context, head *statement.Insert,
 	}
 	table := version.Table()
 	if ins.constants == nil || !ins.constants.Made(table.Columns) {
-		keys, wrong := key.Of(table)
+		keyed, wrong := reference.Keyed(table)
 		check, err := s.engine.checks.OfChunks(table, "")
-		if ins.constants, ins.keyed = nil, len(keys) > 0; check == nil && err == nil && wrong == nil {
+		if ins.constants, ins.keyed = nil, keyed; check == nil && err == nil && wrong == nil {
 			ins.constants = constantrows.Of(head, table.Columns)
 		}
 	}

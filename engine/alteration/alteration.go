@@ -40,9 +40,8 @@ type Host struct {
 	Drop func(list []dependency.Object) error
 	// Whole is an error if rows of a version have a key twice that an older declaration has not.
 	Whole func(ctx context.Context, version *catalog.TableVersion, table, older catalog.Table) error
-	// Notice tells the client something; Warn of constraints that are on record only.
+	// Notice tells the client something.
 	Notice func(message, detail string)
-	Warn   func(list []statement.Constraint)
 }
 
 // column of the table as it is to be.
@@ -272,11 +271,7 @@ func (a *alteration) finish(ctx context.Context) error {
 	if err := a.followViews(ctx, dependents); err != nil {
 		return err
 	}
-	if err := a.holds(ctx, columns, before); err != nil {
-		return err
-	}
-	a.Warn(a.keys)
-	return nil
+	return a.holds(ctx, columns, before)
 }
 
 // addKeys gives the columns the constraints that are added.

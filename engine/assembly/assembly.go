@@ -16,10 +16,10 @@ import (
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/ingest"
-	"github.com/csmsql/csmsql/engine/key"
 	"github.com/csmsql/csmsql/engine/lifetime"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/placement"
+	"github.com/csmsql/csmsql/engine/reference"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
@@ -54,7 +54,7 @@ type On struct {
 	Node   *member.Node
 	Keeper *upkeep.Keeper
 	Checks *check.Checker
-	Keys   *key.Keeper
+	Keys   *reference.Keeper
 	Life   *lifetime.Lifetime
 }
 

@@ -155,10 +155,11 @@ func (p *Proposal) look(ctx context.Context) error {
 			}
 		}
 		found := map[key.Sum]int64{}
-		if err := p.Keys.Find(ctx, p.Version, k.Positions(), chunks, sought, func(number int64, sum key.Sum) bool {
+		hit := func(number int64, sum key.Sum, _ func() string) bool {
 			found[sum] = number
 			return len(found) < len(sought.Sums)
-		}); err != nil {
+		}
+		if err := p.Keys.Find(ctx, p.Version, k.Positions(), chunks, sought, hit); err != nil {
 			return err
 		}
 		for i, sum := range a.sums {

@@ -40,7 +40,8 @@ func (r *Rule) with() (string, error) {
 		return "", nil
 	}
 	if name := dialect.VolatileIn(r.head.With); name != "" {
-		return "", sqlerror.New("0A000", "ON CONFLICT DO UPDATE with a query, behind a WITH that calls %s(), is not supported", name).
+		return "", sqlerror.New("0A000",
+			"ON CONFLICT DO UPDATE with a query, behind a WITH that calls %s(), is not supported", name).
 			WithHint("The WITH would be asked twice. Store its rows in a table first.")
 	}
 	return r.head.With + " ", nil

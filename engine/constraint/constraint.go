@@ -35,6 +35,9 @@ type Constraint struct {
 	// References is the identity of the table that a foreign key names, 0 for its own; and that table's columns.
 	References        uint64   `json:"references,omitempty"`
 	ReferencedColumns []string `json:"referenced_columns,omitempty"`
+	// ReferencesSchema and ReferencesTable are what that table was called then: where to look for it first.
+	ReferencesSchema string `json:"references_schema,omitempty"`
+	ReferencesTable  string `json:"references_table,omitempty"`
 	// Match, OnDelete and OnUpdate are words in capitals.
 	Match            string `json:"match,omitempty"`
 	OnDelete         string `json:"on_delete,omitempty"`
@@ -43,7 +46,8 @@ type Constraint struct {
 	Deferred         bool   `json:"deferred,omitempty"`
 	NullsNotDistinct bool   `json:"nulls_not_distinct,omitempty"`
 	NoInherit        bool   `json:"no_inherit,omitempty"`
-	// Held says of a key that rows are held to it. Keys of programs that could not do so are on record without it.
+	// Held says of a key, or a foreign key, that rows are held to it. Those of programs that could not do so are on record
+	// without it.
 	Held bool `json:"held,omitempty"`
 }
 
@@ -62,21 +66,54 @@ func Of(schema *arrow.Schema) (list []Constraint, err error) {
 
 // Mark gives a schema its constraints in the place of those that it has.
 func Mark(schema *arrow.Schema, list []Constraint) (*arrow.Schema, error) {
+	if len(list) == 0 {
+		return mark(schema, key, ""), nil
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	return mark(schema, key, string(text)), nil
+}
+
+// mark gives a schema's metadata a value, or takes it away.
+func mark(schema *arrow.Schema, name, value string) *arrow.Schema {
 	var keys, values []string
 	for i, k := range schema.Metadata().Keys() {
-		if k != key {
+		if k != name {
 			keys, values = append(keys, k), append(values, schema.Metadata().Values()[i])
 		}
 	}
-	if len(list) > 0 {
-		text, err := json.Marshal(list)
-		if err != nil {
-			return nil, err
-		}
-		keys, values = append(keys, key), append(values, string(text))
+	if value != "" {
+		keys, values = append(keys, name), append(values, value)
 	}
 	meta := arrow.NewMetadata(keys, values)
-	return arrow.NewSchema(schema.Fields(), &meta), nil
+	return arrow.NewSchema(schema.Fields(), &meta)
+}
+
+// referencedKey of the metadata of a table's schema.
+const referencedKey = "csm.referenced"
+
+// Referencing are the tables that foreign keys to a table are of, by their identities: some may be gone, or have none
+// any more. Its own are not among them.
+func Referencing(schema *arrow.Schema) (tables []uint64, err error) {
+	text, ok := schema.Metadata().GetValue(referencedKey)
+	if !ok {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(text), &tables); err != nil {
+		return nil, fmt.Errorf("the foreign keys on record cannot be read: %w", err)
+	}
+	return tables, nil
+}
+
+// MarkReferencing gives a schema its Referencing.
+func MarkReferencing(schema *arrow.Schema, tables []uint64) (*arrow.Schema, error) {
+	text, err := json.Marshal(tables)
+	if err != nil {
+		return nil, err
+	}
+	return mark(schema, referencedKey, string(text)), nil
 }
 
 // Enforced tells whether rows are held to the constraint when they are written.

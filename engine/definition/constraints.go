@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/check"
+	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -35,6 +36,10 @@ func (r *Reader) Constrained(name catalog.TableName, schema *arrow.Schema,
 		return nil, err
 	}
 	list := slices.Clone(have)
+	written = slices.Clone(written)
+	slices.SortStableFunc(written, func(a, b statement.Constraint) int { // foreign keys may be to keys beside them
+		return last(a) - last(b)
+	})
 	for _, w := range written {
 		k, err := r.constraint(name, schema, list, w)
 		if err != nil {
@@ -59,6 +64,14 @@ func (r *Reader) Constrained(name catalog.TableName, schema *arrow.Schema,
 	}
 	meta := schema.Metadata()
 	return constraint.Mark(arrow.NewSchema(fields, &meta), list)
+}
+
+// last is 1 of what is looked at behind the other constraints.
+func last(w statement.Constraint) int {
+	if w.Kind == statement.ForeignKey {
+		return 1
+	}
+	return 0
 }
 
 // constraint looks for what a constraint names. others are the table's.
@@ -121,25 +134,14 @@ func keepable(k constraint.Constraint, schema *arrow.Schema) error {
 	return nil
 }
 
-// Unenforced is what is said of a constraint that is on record only; nothing of one that rows are held to.
-func Unenforced(w statement.Constraint) (message, hint string) {
-	if w.Kind != statement.ForeignKey {
-		return "", ""
-	}
-	message = w.Text
-	if w.Column != "" {
-		message += " on column " + w.Column
-	}
-	return message + " is not enforced", "It is on record as not validated; the table takes every row. PRIMARY KEY, " +
-		"UNIQUE, NOT NULL and CHECK are enforced."
-}
-
 // reference finds the table and the columns that a foreign key names.
 func (r *Reader) reference(table catalog.TableName, schema *arrow.Schema, others []constraint.Constraint,
 	k constraint.Constraint, w statement.Constraint) (constraint.Constraint, error) {
+	child := schema
 	version, err := r.View.Target(w.References)
 	unqualified := w.References.Schema == "" && (version == nil || version.Table().Name == table)
 	own := w.References.Name == table.Name && (w.References.Schema == table.Schema || unqualified)
+	to := table
 	switch {
 	case own:
 	case err == snapshot.ErrTemporary:
@@ -150,7 +152,9 @@ func (r *Reader) reference(table catalog.TableName, schema *arrow.Schema, others
 		}
 		return k, err
 	default:
-		k.References, schema = uint64(version.Table().ID), version.Table().Columns
+		to = version.Table().Name
+		k.References, k.ReferencesSchema, k.ReferencesTable = uint64(version.Table().ID), to.Schema, to.Name
+		schema = version.Table().Columns
 		if others, err = constraint.Of(schema); err != nil {
 			return k, err
 		}
@@ -174,7 +178,90 @@ func (r *Reader) reference(table catalog.TableName, schema *arrow.Schema, others
 		}
 		k.ReferencedColumns = append(k.ReferencedColumns, schema.Field(at).Name)
 	}
-	return k, nil
+	k.Held = true
+	k = k.Named(table.Name, others)
+	return k, referable(k, child, schema, others, to.Name, w)
+}
+
+// referable is an error if rows cannot be held to a foreign key. others are the parent's constraints.
+func referable(k constraint.Constraint, child, parent *arrow.Schema, others []constraint.Constraint, to string,
+	w statement.Constraint) error {
+	if w.NotChecked {
+		return sqlerror.New("0A000", "FOREIGN KEY … NOT VALID is not supported").
+			WithHint("Mend the rows that are there first, and leave NOT VALID out.")
+	}
+	for _, action := range [][2]string{{"DELETE", k.OnDelete}, {"UPDATE", k.OnUpdate}} {
+		if a := action[1]; a != "" && a != "NO ACTION" && a != "RESTRICT" {
+			return sqlerror.New("0A000", "FOREIGN KEY … ON %s %s is not supported", action[0], a).
+				WithHint("Leave it out, and change the rows that refer to others first.")
+		}
+	}
+	if err := keepable(k, child); err != nil {
+		return err
+	}
+	at := slices.IndexFunc(others, func(o constraint.Constraint) bool {
+		return o.Unique() && o.Held && sameColumns(o.Columns, k.ReferencedColumns)
+	})
+	switch {
+	case at < 0:
+		return sqlerror.New("42830", "there is no unique constraint matching given keys for referenced table %q", to)
+	case others[at].Deferrable:
+		return sqlerror.New("55000", "cannot use a deferrable unique constraint for referenced table %q", to)
+	}
+	return Comparable(k, child, parent)
+}
+
+func sameColumns(a, b []string) bool {
+	a, b = slices.Clone(a), slices.Clone(b)
+	slices.Sort(a)
+	slices.Sort(b)
+	return slices.Equal(a, slices.Compact(b))
+}
+
+// Comparable is an error if a column of a foreign key cannot be compared with the one that it refers to.
+func Comparable(k constraint.Constraint, child, parent *arrow.Schema) error {
+	for i, name := range k.Columns {
+		from := child.Field(ingest.Index(child, name))
+		to := parent.Field(ingest.Index(parent, k.ReferencedColumns[i]))
+		if x, y := kindOf(from), kindOf(to); x != y || x == "" && !arrow.TypeEqual(from.Type, to.Type) {
+			e := sqlerror.New("42804", "foreign key constraint %q cannot be implemented", k.Name)
+			e.DetailText = fmt.Sprintf("Key columns %q and %q are of incompatible types: %s and %s.", from.Name,
+				to.Name, typeName(from), typeName(to))
+			return e
+		}
+	}
+	return nil
+}
+
+// kindOf is the same of types whose equal values have equal digests (package key); empty: those of one type have.
+func kindOf(f arrow.Field) string {
+	switch id := f.Type.ID(); {
+	case id == arrow.UINT64:
+		return ""
+	case arrow.IsInteger(id):
+		return "integer"
+	case arrow.IsFloating(id):
+		return "float"
+	case id == arrow.STRING || id == arrow.LARGE_STRING || id == arrow.STRING_VIEW:
+		return "text"
+	}
+	return ""
+}
+
+// typeName is a type as PostgreSQL calls it.
+func typeName(f arrow.Field) string {
+	name, err := columntype.SQL(f)
+	if err != nil {
+		return f.Type.String()
+	}
+	base, _, _ := strings.Cut(name, "(")
+	if postgres, ok := map[string]string{
+		"VARCHAR": "text", "DOUBLE": "double precision", "FLOAT": "real", "DECIMAL": "numeric", "BLOB": "bytea",
+		"TIMESTAMP": "timestamp without time zone", "TIME": "time without time zone",
+	}[base]; ok {
+		return postgres
+	}
+	return strings.ToLower(name)
 }
 
 // columnsRead are the columns that an expression names, as far as PostgreSQL's parser can tell: a check is called by

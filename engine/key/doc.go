@@ -27,5 +27,5 @@
 //
 // # What it does not do
 //
-// It keeps no index, and knows nothing of foreign keys, which are on record only.
+// It keeps no index. Foreign keys are package reference's.
 package key

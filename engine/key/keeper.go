@@ -181,7 +181,7 @@ func (s *search) run(ctx context.Context) error {
 // rows has the keys of the pass be looked at of the rows of a chunk that live; one that is refused is a duplicate.
 func (s *search) rows(ctx context.Context, p catalog.Position,
 	batch func(arrow.RecordBatch, *positions.Set) (*digester, int, error)) error {
-	return s.keeper.rows(ctx, s.by, s.version, p, s.key.columns, func(columns arrow.RecordBatch, dead *positions.Set) error {
+	use := func(columns arrow.RecordBatch, dead *positions.Set) error {
 		duplicate, at, err := batch(columns, dead)
 		if err != nil || duplicate == nil {
 			return err
@@ -191,7 +191,8 @@ func (s *search) rows(ctx context.Context, p catalog.Position,
 			return err
 		}
 		return s.key.duplicate(s.version.Table().Name, values, s.whole)
-	})
+	}
+	return s.keeper.rows(ctx, s.by, s.version, p, s.key.columns, use)
 }
 
 // recovered makes an error of what Go's look at bounds finds: a lender may have begun anew, and then anything may be

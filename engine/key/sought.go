@@ -2,6 +2,7 @@ package key
 
 import (
 	"context"
+	"iter"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -46,6 +47,28 @@ func (s *Sought) takes(sum Sum) bool { return s.Passes < 2 || sum[0]%s.Passes ==
 // out. each is told of all others, in order, whether something is sought of them: a key with a NULL is absent.
 func (s *Sought) Add(columns []arrow.Array, stats []*descriptor.Statistics, skip *positions.Set,
 	each func(row int, sum Sum, known bool)) error {
+	return s.add(columns, stats, func(yield func(int) bool) {
+		for row := range columns[0].Len() {
+			if !skip.Has(int64(row)) && !yield(row) {
+				return
+			}
+		}
+	}, each)
+}
+
+// AddOnly is Add of some of the rows.
+func (s *Sought) AddOnly(columns []arrow.Array, stats []*descriptor.Statistics, only *positions.Set) error {
+	return s.add(columns, stats, func(yield func(int) bool) {
+		for row := range only.All() {
+			if !yield(int(row)) {
+				return
+			}
+		}
+	}, nil)
+}
+
+func (s *Sought) add(columns []arrow.Array, stats []*descriptor.Statistics, rows iter.Seq[int],
+	each func(row int, sum Sum, known bool)) error {
 	d, err := newDigester(columns, s.nulls)
 	if err != nil {
 		return err
@@ -54,10 +77,7 @@ func (s *Sought) Add(columns []arrow.Array, stats []*descriptor.Statistics, skip
 	if first == nil {
 		s.filter = nil
 	}
-	for row := range columns[0].Len() {
-		if skip.Has(int64(row)) {
-			continue
-		}
+	for row := range rows {
 		sum, known := d.of(row)
 		if known = known && s.takes(sum); known {
 			s.Sums[sum] = struct{}{}
@@ -76,6 +96,9 @@ func (s *Sought) Add(columns []arrow.Array, stats []*descriptor.Statistics, skip
 	s.bounds = append(s.bounds, stats)
 	return nil
 }
+
+// Text shows the key of a row.
+func Text(columns []arrow.Array, row int) string { return (&digester{columns: columns}).text(row) }
 
 // Each tells of the keys that rows of columns have: a key with a NULL is absent, unless with nulls that is a value.
 func Each(columns []arrow.Array, nulls bool, each func(row int, sum Sum, known bool)) error {
@@ -120,7 +143,7 @@ func isApart(x, y *descriptor.Statistics) bool {
 // Find tells hit of the rows of some chunks of a version that live and have in these columns what is sought, until it
 // says that no more are wanted.
 func (k *Keeper) Find(ctx context.Context, v *catalog.TableVersion, columns []int, chunks []catalog.Position,
-	sought *Sought, hit func(number int64, sum Sum) (more bool)) error {
+	sought *Sought, hit func(number int64, sum Sum, text func() string) (more bool)) error {
 	by := k.Reader.Readings(k.Reader.Verification())
 	more := len(sought.Sums) > 0
 	for _, p := range chunks {
@@ -132,8 +155,8 @@ func (k *Keeper) Find(ctx context.Context, v *catalog.TableVersion, columns []in
 		}
 		first, _ := positions.NumberOf(p.Index, p.Rows())
 		err := k.rows(ctx, by, v, p, columns, func(batch arrow.RecordBatch, dead *positions.Set) error {
-			return sought.look(batch, dead, func(row int, sum Sum) bool {
-				more = hit(first+int64(row), sum)
+			return sought.look(batch, dead, func(row int, sum Sum, d *digester) bool {
+				more = hit(first+int64(row), sum, func() string { return d.text(row) })
 				return more
 			})
 		})
@@ -155,7 +178,8 @@ func (k *Keeper) Rows(ctx context.Context, v *catalog.TableVersion, p catalog.Po
 }
 
 // look tells hit of the rows of a batch that live and are sought.
-func (s *Sought) look(batch arrow.RecordBatch, dead *positions.Set, hit func(row int, sum Sum) bool) error {
+func (s *Sought) look(batch arrow.RecordBatch, dead *positions.Set,
+	hit func(row int, sum Sum, d *digester) bool) error {
 	d, err := newDigester(batch.Columns(), s.nulls)
 	if err != nil {
 		return err
@@ -171,7 +195,7 @@ func (s *Sought) look(batch arrow.RecordBatch, dead *positions.Set, hit func(row
 			continue
 		}
 		sum, ok := d.of(row)
-		if _, in := s.Sums[sum]; ok && in && !hit(row, sum) {
+		if _, in := s.Sums[sum]; ok && in && !hit(row, sum, d) {
 			break
 		}
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/files"
 	"github.com/csmsql/csmsql/engine/ingest"
-	"github.com/csmsql/csmsql/engine/key"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/member"
+	"github.com/csmsql/csmsql/engine/reference"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/faults"
@@ -36,7 +36,7 @@ type Config struct {
 	Name   string
 	Node   *member.Node
 	Keeper *upkeep.Keeper
-	Keys   *key.Keeper
+	Keys   *reference.Keeper
 	// Database is what DuckDBs of the loader's own share memory with: FileMemory of it.
 	Database       *duckdb.Database
 	FileMemory     int64

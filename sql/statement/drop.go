@@ -80,10 +80,9 @@ func (c *cursor) truncate() (any, error) {
 		return nil, c.refuse("TRUNCATE … RESTART IDENTITY", "Leave it out: no column counts by itself.")
 	}
 	c.accept("continue", "identity")
-	if c.peek(0).Is("cascade") {
-		return nil, c.refuse("TRUNCATE … CASCADE", "Name all the tables that are to be emptied.")
+	if t.Cascade = c.accept("cascade"); !t.Cascade {
+		c.accept("restrict")
 	}
-	c.accept("restrict")
 	return t, c.finish()
 }
 

@@ -180,7 +180,10 @@ type Drop struct {
 }
 
 // Truncate empties tables.
-type Truncate struct{ Names []Name }
+type Truncate struct {
+	Names   []Name
+	Cascade bool // and what refers to them
+}
 
 // CreateSchema makes a schema.
 type CreateSchema struct {
