@@ -6,7 +6,8 @@
 //
 // A chunk of one row costs what one of a thousand does: an extent, a seal, a sync, a descriptor for ever. While one
 // commit is under way the rows of other sessions wait anyway (catalog.Transaction.Commit); here they wait before they
-// become chunks, and not after.
+// become chunks, and not after. Where a commit takes no time they would meet nobody: so who has the turn lets those
+// run first that are ready to, and waits for none.
 //
 // # Words
 //

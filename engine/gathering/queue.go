@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -159,6 +160,7 @@ func (q *Queue) next(table catalog.TableID) {
 // work stores the rows of a waiter, whose turn it is, and of those that go along.
 func (q *Queue) work(w *waiter) {
 	defer q.next(w.Table.ID)
+	runtime.Gosched() // who is about to come goes along
 	taken, returned := q.take(w), false
 	defer func() {
 		for _, other := range taken {

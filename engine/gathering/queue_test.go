@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -192,4 +193,25 @@ func TestAPanicIsNoOneElses(t *testing.T) {
 	require.Equal(t, int64(2), <-s.calls)
 	s.goOn <- nil
 	require.NoError(t, <-other)
+}
+
+// Storing may wait for nothing at all, and still those who are about to come go along: a chunk costs more than a row.
+func TestWhoIsAboutToComeGoesAlong(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	const sessions = 8
+	q := &gathering.Queue{Store: func(context.Context, catalog.Table, []*constantrows.Rows) error { return nil }}
+	for range 3 { // a processor that somebody takes away meanwhile shows less
+		before := q.Sizes.Groups()
+		var done []<-chan error
+		for range sessions {
+			done = append(done, begin(t.Context(), q, insertion(t, 1, 1)))
+		}
+		for _, d := range done {
+			require.NoError(t, <-d)
+		}
+		if q.Sizes.Groups()-before <= sessions/4 {
+			return
+		}
+	}
+	require.Fail(t, "each session's rows were stored by themselves", "%d stores", q.Sizes.Groups())
 }
