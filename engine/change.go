@@ -44,6 +44,8 @@ func (st *Statement) prepareRewrite(ctx context.Context, r rewrite.Rewrite) erro
 	}
 	if lookup := s.planLookup(v, version, r, nil); lookup != nil && len(lookup.Params) == 0 {
 		st.params = nil
+	} else if plan, err := s.planNumbered(ctx, v, version, r.Text, r); err == nil {
+		st.setPlan(plan) // for the first execution
 	} else if plan, err := s.planNumbered(ctx, v, version, r.Query, r); err != nil {
 		return st.parsed.PointAt(err, r.Name.Name)
 	} else {
@@ -69,7 +71,10 @@ func (st *Statement) runRewrite(ctx context.Context, r rewrite.Rewrite, args []a
 			returns = s.keeper()
 			defer returns.Release()
 		}
-		if hit, err = s.changeRows(ctx, tx, v, version, r, change{st.params, args, returns}); err != nil || returns == nil {
+		if st.plan != nil && !st.plan.fresh(v) {
+			st.dropPlan()
+		}
+		if hit, err = s.changeRows(ctx, tx, v, version, r, change{st.plan, st.params, args, returns}); err != nil || returns == nil {
 			return err
 		}
 		kept, err := st.returned(ctx, v, returns, version.Table().Columns)
@@ -140,6 +145,7 @@ func (s *Session) planLookup(v *snapshot.View, version *catalog.TableVersion, r 
 
 // change is what an UPDATE or a DELETE is asked for.
 type change struct {
+	plan       *query // of Rewrite.Text, which stands; nil: it is to be planned
 	parameters []duckdb.ParameterType
 	args       []any
 	returns    *retained.Batches // what RETURNING is asked of; nil: nothing
@@ -150,6 +156,10 @@ func (s *Session) changeRows(ctx context.Context, tx *catalog.Transaction, v *sn
 	version *catalog.TableVersion, r rewrite.Rewrite, c change) (hit int64, err error) {
 	if v.KeysKept, err = reference.Kept(version.Table(), r.Assigns, r.Removes); err != nil {
 		return 0, err
+	}
+	if c.plan != nil {
+		hit, _, err = s.hits(ctx, tx, v, version, c.plan, r, c)
+		return hit, err
 	}
 	plan, evaluated := s.planLookup(v, version, r, c.parameters), false
 	if plan != nil {
