@@ -218,7 +218,7 @@ func (r *reading) item(item store.Item) error {
 	}
 	switch kind, rest, _ := strings.Cut(item.Key, "/"); kind + "/" {
 	case schemaPrefix:
-		r.contents.schemas[rest] = schemaEntry{item.Revision}
+		r.contents.schemas[rest] = schemaEntry{item.Revision, string(item.Value)}
 	case namePrefix:
 		schema, name, ok := strings.Cut(rest, nameSeparator)
 		if !ok {

@@ -226,6 +226,11 @@ func (w *commit) schemas(t *Transaction) error {
 			return conflict("schema", name)
 		}
 		w.compares(unchanged(schemaKey(name), before.revision))
+		if had && t.commented[name] && t.own.HasSchema(name) {
+			w.put(schemaKey(name), []byte(t.own.schemas[name].comment))
+			w.next.schemas[name] = t.own.schemas[name]
+			continue
+		}
 		if had { // it was dropped, and perhaps made again: nobody may have put something into it
 			for _, relation := range w.current.relationsIn(name) {
 				if !t.relation[relation] {
@@ -237,8 +242,8 @@ func (w *commit) schemas(t *Transaction) error {
 		}
 		switch {
 		case t.own.HasSchema(name):
-			w.put(schemaKey(name), nil)
-			w.next.schemas[name] = schemaEntry{}
+			w.put(schemaKey(name), []byte(t.own.schemas[name].comment))
+			w.next.schemas[name] = schemaEntry{comment: t.own.schemas[name].comment}
 		case had:
 			w.remove(schemaKey(name))
 		}
@@ -263,6 +268,10 @@ func (w *commit) relation(ctx context.Context, t *Transaction, name TableName) e
 	case isView:
 		w.compares(unchanged(viewKey(view.view.ID), view.revision))
 		w.remove(viewKey(view.view.ID))
+		if counter := view.view.Counter; counter != 0 && !t.own.counts(counter) {
+			w.remove(counterKey(counter))
+			w.remove(setKey(counter))
+		}
 		w.remove(nameKey(name))
 	default:
 		w.compares(unchanged(nameKey(name), 0))
@@ -483,7 +492,7 @@ func (w *commit) show(revision Revision) {
 func (w *commit) date(t *Transaction, revision Revision) {
 	for name := range t.schema {
 		if _, ok := w.next.schemas[name]; ok {
-			w.next.schemas[name] = schemaEntry{revision}
+			w.next.schemas[name] = schemaEntry{revision, w.next.schemas[name].comment}
 		}
 	}
 	for name := range t.relation {

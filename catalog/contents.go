@@ -21,8 +21,11 @@ type Contents struct {
 
 // The entries carry the store revision of their record, which is what a commit compares (K5).
 type (
-	schemaEntry struct{ revision Revision }
-	tableEntry  struct {
+	schemaEntry struct {
+		revision Revision
+		comment  string
+	}
+	tableEntry struct {
 		version  *TableVersion
 		revision Revision
 	}
@@ -68,6 +71,9 @@ func (c *Contents) HasSchema(name string) bool {
 	_, ok := c.schemas[name]
 	return ok
 }
+
+// SchemaComment is what was said of a schema, empty: nothing.
+func (c *Contents) SchemaComment(name string) string { return c.schemas[name].comment }
 
 // Tables lists the tables by name.
 func (c *Contents) Tables() []*TableVersion {
@@ -137,6 +143,8 @@ const (
 	readerPrefix   = "reader/"  // by relation: the newest view that reads it
 	columnsPrefix  = "columns/" // by table: the newest change of its columns
 	outcomePrefix  = "outcome/" // by node: the token of its last commit
+	counterPrefix  = "counter/" // by counter: how far it has been given out
+	setPrefix      = "set/"     // by counter: the last time that it was set, and not only given out
 	catalogFormat  = 1
 	nameSeparator  = "\x00"
 	maxNameBytes   = 255
@@ -151,6 +159,8 @@ func tableKey(id TableID) string                     { return tablePrefix + hexa
 func viewKey(id TableID) string                      { return viewPrefix + hexadecimal(uint64(id)) }
 func readerKey(id TableID) string                    { return readerPrefix + hexadecimal(uint64(id)) }
 func columnsKey(id TableID) string                   { return columnsPrefix + hexadecimal(uint64(id)) }
+func counterKey(id CounterID) string                 { return counterPrefix + hexadecimal(uint64(id)) }
+func setKey(id CounterID) string                     { return setPrefix + hexadecimal(uint64(id)) }
 func pageKey(id PageID) string                       { return pagePrefix + id.String() }
 func unchanged(key string, r Revision) store.Compare { return store.Unchanged(key, r) }
 

@@ -19,7 +19,8 @@ import (
 )
 
 // followed are the prefixes of the records that every node keeps up with; pages are read when they are needed.
-var followed = []string{"meta/commit", schemaPrefix, tablePrefix, viewPrefix, regionPrefix, nodePrefix, presencePrefix}
+var followed = []string{"meta/commit", schemaPrefix, tablePrefix, viewPrefix, setPrefix, regionPrefix, nodePrefix,
+	presencePrefix}
 
 // Run follows the commits of the other nodes and tells them what this one reads, until ctx is done or the node is
 // fenced off (ErrFenced): then it must begin anew. Without it nothing is committed in a cluster. Where nobody
@@ -148,7 +149,7 @@ func (t *change) put(c *Catalog, item store.Item) error {
 	kind, rest, _ := strings.Cut(item.Key, "/")
 	switch kind + "/" {
 	case schemaPrefix:
-		t.next.schemas[rest] = schemaEntry{item.Revision}
+		t.next.schemas[rest] = schemaEntry{item.Revision, string(item.Value)}
 	case tablePrefix:
 		v, err := hugetable.Decode(item.Value, c.source)
 		if err != nil {
@@ -168,6 +169,10 @@ func (t *change) put(c *Catalog, item store.Item) error {
 		}
 		t.next.forgetID(v.ID)
 		t.next.views[v.Name] = viewEntry{v, item.Revision}
+	case setPrefix:
+		if id, err := strconv.ParseUint(rest, 16, 64); err == nil && c.options.Set != nil {
+			c.options.Set(CounterID(id))
+		}
 	case regionPrefix:
 		g, err := decodeRegion(item.Value)
 		if err != nil {
@@ -221,6 +226,9 @@ func (c *Catalog) readAgain(ctx context.Context) error {
 		if had, ok := old.tables[name]; ok && had.revision == e.revision {
 			r.contents.tables[name] = had
 		}
+	}
+	if c.options.Set != nil {
+		c.options.Set(0)
 	}
 	return c.takeOver(ctx, &change{revision: r.revision, next: r.contents, members: r.members, regions: r.regions, whole: true})
 }

@@ -18,6 +18,7 @@ const (
 	counterNext                                                     = 1
 	nameKind, nameID                                                = 1, 2
 	viewID, viewSchema, viewName, viewSQL, viewColumns, viewCreated = 1, 2, 3, 4, 5, 6
+	viewCounter                                                     = 7
 	regionID, regionBase, regionCapacity, regionFabric              = 1, 2, 3, 4
 	regionPath, regionBoot, regionNode, regionGenerations           = 5, 6, 7, 8
 	regionTrusted, regionStart                                      = 10, 11
@@ -93,6 +94,7 @@ func (v *View) encode() ([]byte, error) {
 	w.OptionalString(viewName, v.Name.Name)
 	w.OptionalString(viewSQL, v.SQL)
 	w.Int(viewCreated, v.CreatedAt.UnixMicro())
+	w.OptionalUint(viewCounter, uint64(v.Counter))
 	if v.Columns == nil {
 		return w.Buf, nil
 	}
@@ -119,6 +121,8 @@ func decodeView(data []byte) (*View, error) {
 			v.SQL = r.String()
 		case viewCreated:
 			v.CreatedAt = time.UnixMicro(r.Int()).UTC()
+		case viewCounter:
+			v.Counter = CounterID(r.Uint())
 		case viewColumns:
 			columns, err := descriptor.DecodeSchema(r.Bytes())
 			r.Fail(err)

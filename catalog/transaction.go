@@ -23,20 +23,23 @@ type Transaction struct {
 	catalog  *Catalog
 	base     *Contents
 	own      *Contents
-	relation map[TableName]bool    // names whose entry may differ between base and own
-	schema   map[string]bool       // likewise
-	reads    map[TableName]TableID // what views that it makes read of its snapshot (K10)
-	depends  dependencies
-	taken    map[ExtentID]bool
-	handed   []ExtentID // taken, in the order in which they were
-	over     bool
+	relation map[TableName]bool // names whose entry may differ between base and own
+	schema   map[string]bool    // likewise
+	// commented are those of schema of which something was said, and nothing else was done to them.
+	commented map[string]bool
+	reads     map[TableName]TableID // what views that it makes read of its snapshot (K10)
+	depends   dependencies
+	taken     map[ExtentID]bool
+	handed    []ExtentID // taken, in the order in which they were
+	over      bool
 }
 
 // Begin starts a transaction on a snapshot of this catalog.
 func (c *Catalog) Begin(s *Snapshot) *Transaction {
 	return &Transaction{
 		catalog: c, base: s.Contents, own: s.Contents,
-		relation: map[TableName]bool{}, schema: map[string]bool{}, reads: map[TableName]TableID{}, taken: map[ExtentID]bool{},
+		relation: map[TableName]bool{}, schema: map[string]bool{}, commented: map[string]bool{},
+		reads: map[TableName]TableID{}, taken: map[ExtentID]bool{},
 	}
 }
 
@@ -116,6 +119,24 @@ func (t *Transaction) CreateSchema(name string) error {
 	return nil
 }
 
+// CommentSchema says something of a schema, or with an empty text nothing.
+func (t *Transaction) CommentSchema(name, text string) error {
+	own, err := t.change()
+	if err != nil {
+		return err
+	}
+	before, ok := own.schemas[name]
+	if !ok {
+		return fmt.Errorf("%w: %q", ErrUndefinedSchema, name)
+	}
+	own.schemas[name] = schemaEntry{before.revision, text}
+	if !t.schema[name] {
+		t.commented[name] = true
+	}
+	t.schema[name], t.own = true, own
+	return nil
+}
+
 // DropSchema drops a schema, with cascade also what is in it.
 func (t *Transaction) DropSchema(name string, cascade bool) error {
 	own, err := t.change()
@@ -135,6 +156,7 @@ func (t *Transaction) DropSchema(name string, cascade bool) error {
 		t.relation[relation] = true
 	}
 	delete(own.schemas, name)
+	delete(t.commented, name)
 	t.schema[name], t.own = true, own
 	return nil
 }
@@ -398,6 +420,30 @@ func (t *Transaction) CreateView(ctx context.Context, name TableName, sql string
 	own.views[name] = viewEntry{view: v}
 	t.relation[name], t.own = true, own
 	return v, nil
+}
+
+// Redefine puts another view in the place of one of the same identity, under its name or another one.
+func (t *Transaction) Redefine(from TableName, v *View) error {
+	own, err := t.change()
+	if err != nil {
+		return err
+	}
+	before, ok := own.views[from]
+	if !ok {
+		return quoted("view", from, ErrUndefinedTable)
+	}
+	if before.view.ID != v.ID {
+		return fmt.Errorf("%w: %q is another view", ErrWrongKind, from)
+	}
+	if v.Name != from {
+		if err := own.free(v.Name); err != nil {
+			return err
+		}
+	}
+	delete(own.views, from)
+	own.views[v.Name] = viewEntry{v, before.revision}
+	t.relation[from], t.relation[v.Name], t.own = true, true, own
+	return nil
 }
 
 // Reads says what the query of a view that the transaction makes names: the commit fails with ErrConflict if one of

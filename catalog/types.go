@@ -87,6 +87,8 @@ type View struct {
 	Columns *arrow.Schema
 	// CreatedAt is when.
 	CreatedAt time.Time
+	// Counter is the counter of a view that is a sequence, which goes with it; 0: it has none.
+	Counter CounterID
 }
 
 // LeaseID names a lease until the catalog is closed.
@@ -177,6 +179,9 @@ type Options struct {
 	PublishLogged func(ids ...ExtentID) ([]store.Redo, error)
 	// EndsWithBoot: no chunk outlives the boot of the machine, so that a commit of nothing but rows need not either.
 	EndsWithBoot bool
+	// Set is told of counters that another node may have set (SetCounter), 0: any, before a snapshot shows what came
+	// then or later.
+	Set func(id CounterID)
 	// Fault is told of the fault points of commits; nil in production.
 	Fault faults.Hook
 	// Log receives what went wrong in the background: garbage that could not be removed, lenders that refused.

@@ -69,7 +69,7 @@ func TestAlterationsThatCannotBe(t *testing.T) {
 		{"ALTER TABLE t SET SCHEMA nosuch", "3F000", ""},
 		{"ALTER TABLE t SET SCHEMA s", "42P07", ""},
 		{"ALTER TABLE t RENAME COLUMN a TO a", "42701", ""},
-		{"ALTER TABLE t ADD COLUMN n int GENERATED ALWAYS AS IDENTITY", "0A000", ""},
+		{"ALTER TABLE t ADD COLUMN n int GENERATED ALWAYS AS (a)", "0A000", ""},
 	} {
 		err := failing(s, c.sql)
 		require.Error(t, err, c.sql)

@@ -42,6 +42,7 @@ var roles = map[string]func(c *childSide) error{
 	"stranger":  strangerRole,
 	"reload":    reloadRole,
 	"worker":    workerRole,
+	"sequence":  sequenceRole,
 }
 
 func TestMain(m *testing.M) {

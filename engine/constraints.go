@@ -33,7 +33,7 @@ func isState(err error, state string) bool {
 // alterations alters tables in a transaction whose contents v shows.
 func (s *Session) alterations(tx *catalog.Transaction, v *snapshot.View) alteration.Host {
 	return alteration.Host{
-		Definitions: s.definitions, Views: s.viewTexts, Whole: s.engine.keys.Whole,
+		Sequences: s.sequenceChanges(tx, v), Definitions: s.definitions, Views: s.viewTexts, Whole: s.engine.keys.Whole,
 		Seeing: func(contents *catalog.Contents) *snapshot.View { return s.seeing(contents, v.Lease.Hold(), v.Own) },
 		Plan: func(ctx context.Context, v *snapshot.View, text string) (*arrow.Schema, error) {
 			plan, err := s.planQuery(ctx, dialect.SourceOf(text), v)
@@ -146,6 +146,9 @@ func (st *Statement) setSchema(ctx context.Context, head *statement.SetSchema) (
 			return err
 		}
 		if err := tx.RenameTable(from, to); err != nil {
+			return err
+		}
+		if err := st.session.sequenceChanges(tx, v).Follow(version.Table().ID, to.Schema); err != nil {
 			return err
 		}
 		return st.session.followName(ctx, tx, v, from, to)

@@ -44,12 +44,17 @@ func (st *Statement) Copy() *statement.Copy {
 
 func (st *Statement) prepareCopyTo(ctx context.Context, head *statement.Copy) error {
 	s := st.session
-	text := dialect.CopyQuery(head)
 	v, err := s.see(ctx)
 	if err != nil {
 		return err
 	}
 	defer v.Release()
+	text := dialect.CopyQuery(head)
+	if version, _ := v.Target(head.Name); version != nil && head.Columns == nil && cast.Generates(version.Table().Columns) {
+		named := *head
+		named.Columns = cast.Written(version.Table().Columns)
+		text = dialect.CopyQuery(&named)
+	}
 	plan, err := s.planQuery(ctx, st.source(text), v)
 	if err != nil {
 		return st.parsed.PointAt(cast.Verbatim(text).Relocate(err, st.parsed.Text), head.Name.Name)

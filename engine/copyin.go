@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/files"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/literal"
@@ -141,6 +142,7 @@ func (s *Session) culpritConnection() (*duckdb.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
+	conn.OnSequence(sequence.Zeros)
 	if err := conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(s.settings.Zone()) + "; SET search_path = " + duckdb.QuoteLiteral(pgcatalog.SessionSchema)); err != nil {
 		conn.Close()
 		return nil, err

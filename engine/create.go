@@ -7,16 +7,16 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	pg "github.com/pganalyze/pg_query_go/v6"
-
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
+	"github.com/csmsql/csmsql/engine/comment"
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/reference"
+	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/temporary"
 	"github.com/csmsql/csmsql/engine/upkeep"
@@ -33,9 +33,14 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 		if len(args) > 0 {
 			return nil, sqlerror.New("42P02", "this statement takes no parameters")
 		}
+		if tag, do := sequence.Command(head); do != nil {
+			return done(tag, 0), s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error { return do(ctx, s.sequenceChanges(tx, v)) })
+		}
 		switch head := head.(type) {
 		case *statement.CreateTable:
 			return st.createTable(ctx, head)
+		case *statement.Comment:
+			return done("COMMENT", 0), s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error { return comment.Put(tx, v, head) })
 		case *statement.CreateSchema:
 			return s.createSchema(ctx, head)
 		case *statement.CreateView:
@@ -69,6 +74,7 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 			return done("DISCARD TEMP", 0), s.dropTemporary()
 		case *statement.DiscardSequences:
 			s.yield()
+			s.sequences.Discard()
 			return done("DISCARD SEQUENCES", 0), temporary.RefuseSequences(context.Background(), s.conn)
 		case *statement.SetConstraints:
 			return s.setConstraints(ctx, head)
@@ -108,6 +114,7 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 				return nil, sqlerror.New("25001", "DISCARD ALL cannot run inside a transaction block")
 			}
 			s.forgetStatements()
+			s.sequences.Discard()
 			return done("DISCARD ALL", 0), errors.Join(s.dropTemporary(), s.apply(s.settings.AtStart()))
 		}
 		return nil, sqlerror.New("0A000", "this statement is not supported")
@@ -157,14 +164,21 @@ func (st *Statement) createTable(ctx context.Context, head *statement.CreateTabl
 		if exists, err := s.makeRoom(tx, v, name, head.IfNotExists, head.OrReplace); err != nil || exists {
 			return err
 		}
-		schema, err := s.definitions(v).Columns(head)
+		with, made, err := s.sequenceChanges(tx, v).Table(ctx, name, head)
+		if err != nil {
+			return err
+		}
+		schema, err := s.definitions(v).Columns(with)
 		if err != nil {
 			return err
 		}
 		if schema, err = s.definitions(v).Constrained(name, schema, head.Constraints); err != nil {
 			return err
 		}
-		return s.makeTable(ctx, tx, name, schema, head.With)
+		if err := s.makeTable(ctx, tx, name, schema, head.With); err != nil {
+			return err
+		}
+		return made.Own(name)
 	})
 	if err != nil {
 		return nil, err
@@ -185,8 +199,16 @@ func (s *Session) makeTable(ctx context.Context, tx *catalog.Transaction, name c
 	if options.Placement, err = s.engine.upkeep.ResolvePlacement(text, schema); err != nil {
 		return err
 	}
+	tx.Reads(definition.Sequences(tx.Contents(), schema)...)
 	_, err = tx.CreateTable(ctx, name, schema, options)
 	return err
+}
+
+func (s *Session) sequenceChanges(tx *catalog.Transaction, v *snapshot.View) *sequence.Changes {
+	return &sequence.Changes{
+		Tx: tx, View: v, Counters: s.engine.catalog, Keeper: s.engine.sequences,
+		Notice: func(state, message string) { s.notice(Notice{Severity: "NOTICE", State: state, Message: message}) },
+	}
 }
 
 // makeRoom looks whether the name is taken, and frees it for OR REPLACE. exists: IF NOT EXISTS applies.
@@ -260,7 +282,7 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 		if err := s.refuseInherited(ctx, head.Query, schema, args, v); err != nil {
 			return err
 		}
-		schema = s.declaredAs(schema, head.Query, st.treeOf(head.Query), v)
+		schema = definition.DeclaredAs(schema, pgcatalog.Origins(head.Query, st.treeOf(head.Query), s.relations(v)))
 		if err := s.makeTable(ctx, tx, name, schema, head.With); err != nil || head.NoData {
 			return err
 		}
@@ -280,21 +302,6 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 		return done("CREATE TABLE AS", 0), nil
 	}
 	return done(fmt.Sprintf("SELECT %d", count), count), nil
-}
-
-// declaredAs marks columns of a query's result that show columns of varchar(n) as they are: as with PostgreSQL, the table has it, too.
-func (s *Session) declaredAs(schema *arrow.Schema, query string, tree *pg.ParseResult, v *snapshot.View) *arrow.Schema {
-	origins := pgcatalog.Origins(query, tree, s.relations(v))
-	if len(origins) != schema.NumFields() {
-		return schema
-	}
-	fields := schema.Fields()
-	for i, o := range origins {
-		if d, ok := columntype.Declares(o.Type, o.Typmod); ok && fields[i].Type.ID() == arrow.STRING {
-			fields[i] = d.Mark(fields[i])
-		}
-	}
-	return arrow.NewSchema(fields, nil)
 }
 
 func (s *Session) createSchema(ctx context.Context, head *statement.CreateSchema) (*Rows, error) {
@@ -332,6 +339,9 @@ func (st *Statement) truncate(ctx context.Context, head *statement.Truncate) (*R
 		for _, name := range names {
 			version, _ := v.Contents.Table(name)
 			if err := tx.Truncate(name); err != nil {
+				return err
+			}
+			if err := s.sequenceChanges(tx, v).Restart(ctx, head, version.Table().ID); err != nil {
 				return err
 			}
 			s.emptied(version.Table().ID)

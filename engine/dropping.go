@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/dependency"
 	"github.com/csmsql/csmsql/engine/snapshot"
+	"github.com/csmsql/csmsql/engine/temporary"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -22,7 +23,15 @@ func (st *Statement) drop(ctx context.Context, head *statement.Drop) (*Rows, err
 	if err != nil {
 		return nil, err
 	}
-	if head.Object != statement.Schema && len(head.Names) == 1 && own.Means(head.Names[0]) {
+	switch {
+	case head.Object == statement.Sequence && len(head.Names) == 1:
+		if own, err = s.temporarySequences(ctx); err != nil || !own.Means(head.Names[0]) {
+			break
+		}
+		as, parsed := *st, *st.parsed
+		as.parsed, parsed.Head = &parsed, temporary.DropOf(head, st.parsed.Text)
+		return as.runPrivate(ctx, nil)
+	case head.Object != statement.Schema && len(head.Names) == 1 && own.Means(head.Names[0]):
 		return st.runPrivate(ctx, nil)
 	}
 	err = s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
@@ -36,7 +45,7 @@ func (st *Statement) drop(ctx context.Context, head *statement.Drop) (*Rows, err
 			if err != nil {
 				return st.parsed.PointAt(err, n.Name)
 			}
-			d.Add(o, nil)
+			d.Name(o)
 		}
 		named := len(d.Objects())
 		if err := d.Follow(ctx); err != nil {
@@ -47,6 +56,9 @@ func (st *Statement) drop(ctx context.Context, head *statement.Drop) (*Rows, err
 				return d.Refuse(named)
 			}
 			s.noticed(d.Cascade(named))
+		}
+		if err := d.Defaults(s.sequenceChanges(tx, v), head.Cascade); err != nil {
+			return err
 		}
 		references, err := definition.ReferencesTo(v.Contents, d.Tables())
 		if err != nil {
@@ -77,7 +89,7 @@ func (s *Session) dropObjects(tx *catalog.Transaction, objects []dependency.Obje
 			err = s.dropTemporaryView(o.Name.Name)
 		case o.Kind == statement.Schema:
 			err = tx.DropSchema(o.Name.Schema, true) // what is in it is gone by now
-		case o.Kind == statement.View:
+		case o.Kind == statement.View, o.Kind == statement.Sequence:
 			err = tx.DropView(o.Name)
 		default:
 			err = tx.DropTable(o.Name)

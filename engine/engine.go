@@ -35,6 +35,7 @@ import (
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/reference"
 	"github.com/csmsql/csmsql/engine/scan"
+	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/engine/service"
 	"github.com/csmsql/csmsql/engine/split"
 	"github.com/csmsql/csmsql/engine/systemtable"
@@ -67,10 +68,12 @@ type Engine struct {
 	inserts  gathering.Queue
 	rows     *gathering.Writer // nil before the database is open; of a node
 	loader   *load.Loader      // likewise; of a node
-	kept     planned.Share
-	history  history.History
-	mirror   names.Mirror
-	zones    *zone.Zones // nil before the database is open
+	// sequences keeps what the node has reserved of them; of no use in a borrower.
+	sequences *sequence.Keeper
+	kept      planned.Share
+	history   history.History
+	mirror    names.Mirror
+	zones     *zone.Zones // nil before the database is open
 	// settings are what sessions have when nobody says otherwise; of no use before the database is open.
 	settings configuration.Node
 
@@ -98,7 +101,7 @@ type Engine struct {
 
 func newEngine(config Config) *Engine {
 	e := &Engine{config: config.withDefaults(), sessions: map[*Session]struct{}{}, started: time.Now(), life: lifetime.New(context.Background())}
-	e.facts.Guess = config.Guesses
+	e.facts.Guess, e.sequences = config.Guesses, sequence.NewKeeper()
 	return e
 }
 
@@ -126,6 +129,7 @@ func (e *Engine) open(ctx context.Context) error {
 		return err
 	}
 	e.catalog, e.reader = n.Catalog, n.Reader
+	e.sequences.Over(n.Catalog)
 	if err := e.openDatabase(n.Region.Capacity); err != nil {
 		return err
 	}
@@ -241,6 +245,7 @@ func (e *Engine) Close() error {
 		e.ended = e.borrower.Close()
 	}
 	if e.node != nil {
+		e.sequences.Close(e.config.Log)
 		e.ended = errors.Join(e.ended, e.node.Close())
 	}
 	return e.ended

@@ -55,6 +55,7 @@ type insertion struct {
 	cast.Source
 	columns   *arrow.Schema
 	constants *constantrows.Source // its rows, if they are known without DuckDB
+	contents  *catalog.Contents    // in which they are
 	keyed     bool                 // the table has keys, with which a transaction's rows are compared before it ends
 	rule      *conflict.Rule       // of ON CONFLICT; nil: it has none
 }
@@ -308,7 +309,7 @@ func (st *Statement) constantRows(ctx context.Context, head *statement.Insert,
 			ins.constants = constantrows.Of(head, table.Columns)
 		}
 	}
-	if ins.constants == nil {
+	if ins.contents = contents; ins.constants == nil {
 		return nil, nil
 	}
 	return &table, nil
@@ -341,7 +342,10 @@ func (st *Statement) insertConstants(ctx context.Context, head *statement.Insert
 	if table == nil || err != nil {
 		return nil, err
 	}
-	rows, ok := ins.constants.Rows(args)
+	rows, ok := ins.constants.Rows(args, func(number int64, n int) ([]int64, error) {
+		return s.sequences.Next(ins.contents, number, n)
+	})
+	ins.contents = nil
 	if !ok {
 		return nil, nil
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/definition"
@@ -120,10 +121,8 @@ func (s *Session) mayFreeze(tx *catalog.Transaction, head *statement.Copy, table
 	if !head.Freeze() {
 		return nil
 	}
-	for _, name := range tx.Redefined() {
-		if name == table.Name {
-			return nil
-		}
+	if slices.Contains(tx.Redefined(), table.Name) {
+		return nil
 	}
 	if s.block != nil && s.block.emptied[table.ID] {
 		return nil

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/engine/snapshot"
-	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/lex"
@@ -62,25 +61,5 @@ func (s *Session) pivotValues(ctx context.Context, query string, v *snapshot.Vie
 	}
 	reader := newRecordReader(rows)
 	defer reader.Release()
-	var values []string
-	seen := map[string]bool{}
-	for reader.Next() {
-		column := reader.RecordBatch().Column(0)
-		for i := range column.Len() {
-			if value := column.ValueStr(i); !column.IsNull(i) && !seen[value] {
-				seen[value] = true
-				values = append(values, duckdb.QuoteLiteral(value))
-			}
-		}
-		if len(values) > dialect.PivotValuesMax {
-			return nil, sqlerror.New("54011", "PIVOT would make more than %d columns", dialect.PivotValuesMax).WithHint(dialect.PivotAdvice)
-		}
-	}
-	if err := reader.Err(); err != nil {
-		return nil, dialect.WithoutPosition(err)
-	}
-	if len(values) == 0 {
-		return nil, sqlerror.New("22023", "PIVOT finds no value to make a column of").WithHint(dialect.PivotAdvice)
-	}
-	return values, nil
+	return dialect.PivotValues(reader)
 }

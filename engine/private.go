@@ -14,7 +14,6 @@ import (
 	"github.com/csmsql/csmsql/engine/temporary"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
-	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
@@ -26,6 +25,15 @@ func (s *Session) temporaryNames(ctx context.Context) (snapshot.Temporary, error
 	}
 	s.yield()
 	return temporary.Names(ctx, s.conn)
+}
+
+// temporarySequences are the names of those that DuckDB has.
+func (s *Session) temporarySequences(ctx context.Context) (snapshot.Temporary, error) {
+	if !s.temporary {
+		return nil, nil
+	}
+	s.yield()
+	return temporary.Sequences(ctx, s.conn)
 }
 
 // changedTemporary notes that the session has, or had, temporary objects.
@@ -107,7 +115,7 @@ func (st *Statement) privateStatement(ctx context.Context, v *snapshot.View) (*d
 	duck, err := s.conn.Prepare(text)
 	s.visible = nil
 	if err != nil {
-		return nil, st.explainPrivate(explain(err))
+		return nil, st.parsed.PreferSyntax(temporary.Explain(explain(err)))
 	}
 	return duck, nil
 }
@@ -228,13 +236,4 @@ func (st *Statement) privateReturned(ctx context.Context, rows *duckdb.Rows, tag
 		return nil, dialect.WithoutPosition(dialect.FromDuckDB(err, st.parsed.Text, st.parsed.Text, nil))
 	}
 	return keptRows(out, st.schema, fmt.Sprintf(tag, out.Rows), out.Rows), nil
-}
-
-// explainPrivate: DuckDB knows tables as views and says that they cannot be updated.
-func (st *Statement) explainPrivate(err error) error {
-	e, ok := err.(*Error)
-	if ok && (strings.Contains(e.Message, "Can only update base table") || strings.Contains(e.Message, "Can only delete from base table") || strings.Contains(e.Message, "is not a table")) {
-		return sqlerror.New("0A000", "UPDATE and DELETE of lent tables are not supported: sealed chunks never change").WithHint("CREATE OR REPLACE TABLE t AS SELECT … FROM t writes a new version.")
-	}
-	return st.parsed.PreferSyntax(err)
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -21,7 +20,7 @@ import (
 // refuseUnlike is the error of a query with columns of types that would be stored as others.
 func (st *Statement) refuseUnlike(ctx context.Context, head *statement.CreateTableAs, in dialect.Source,
 	v *snapshot.View) error {
-	names, err := unlikeOf(st.plan)
+	names, err := st.plan.Duck.Unlike()
 	if err != nil || names == nil {
 		return err
 	}
@@ -34,22 +33,10 @@ func (st *Statement) refuseUnlike(ctx context.Context, head *statement.CreateTab
 		return err
 	}
 	defer q.close()
-	if names, err = unlikeOf(q); err != nil {
+	if names, err = q.Duck.Unlike(); err != nil {
 		return err
 	}
 	return columntype.RefuseUnlike(names, q.schema, head.Columns)
-}
-
-// unlikeOf is duckdb's Unlike of a query that DuckDB runs, nil when no column has such a type.
-func unlikeOf(q *query) ([]string, error) {
-	if q.Duck == nil {
-		return nil, nil
-	}
-	names, err := q.Duck.Unlike()
-	if err != nil || strings.Join(names, "") == "" {
-		return nil, err
-	}
-	return names, nil
 }
 
 // refuseInherited is the error of a query whose text says nothing of a collation and that has a column with one all the same, of a temporary

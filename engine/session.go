@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lifetime"
 	"github.com/csmsql/csmsql/engine/prepared"
+	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -70,6 +71,8 @@ type Session struct {
 	looksIn duckPath
 	// visible is what names mean while a statement is planned; csm_table asks it.
 	visible *snapshot.View
+	// sequences is what it has had of them.
+	sequences *sequence.Conversation
 	// running is the streamed result that holds the DuckDB connection, if any.
 	running *Rows
 	// temporary: the session may have temporary objects, which hide tables of the same name.
@@ -125,6 +128,7 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 	s.conn, s.account = conn, e.account.Open(options.ProcessID, options.User)
 	s.turn = e.turns.Flow()
 	conn.OnSetConfig(s.settings.Called)
+	s.converse()
 	err = s.account.Begin(account.SessionBytes)
 	if err == nil {
 		err = s.lookInShared()
@@ -315,7 +319,16 @@ func (s *Session) pinShared(ctx context.Context) (*snapshot.View, error) {
 
 // seeing is what a statement of the session sees of contents, and beside them; the lease is its.
 func (s *Session) seeing(contents *catalog.Contents, l *lease.Lease, own snapshot.Temporary) *snapshot.View {
-	return &snapshot.View{
+	v := &snapshot.View{
 		Contents: contents, Lease: l, Path: s.settings.SearchPath, Read: s.readings(), Reads: s.reads(), Own: own,
 	}
+	s.sequences.See(v)
+	return v
+}
+
+// converse has the session's connection ask it for values of sequences.
+func (s *Session) converse() {
+	reads := func() bool { return s.modes().ReadOnly }
+	s.sequences = sequence.Converse(s.life.Context, s.engine.sequences, s.engine.catalog, reads, s.temporarySequences)
+	s.conn.OnSequence(s.sequences.Answer)
 }

@@ -107,6 +107,9 @@ func (s *Session) probe(ctx context.Context, read *lex.Text, in string) (*Statem
 		if read, users, err = dialect.Given(read, in); err != nil {
 			return nil, err
 		}
+		if read, users, err = s.sequences.Read(ctx, read, users); err != nil {
+			return nil, err
+		}
 		if in != DialectDuckDB {
 			parsed = s.keptText(read.SQL, in)
 		}

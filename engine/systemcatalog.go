@@ -8,6 +8,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/engine/names"
+	"github.com/csmsql/csmsql/engine/prepared"
 	"github.com/csmsql/csmsql/engine/relation"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/plan"
@@ -25,7 +26,7 @@ func (q *query) planCatalog(ctx context.Context, tree *pg.ParseResult, v *snapsh
 		return true, err
 	}
 	if strings.Contains(strings.ToLower(q.text), "pg_prepared_statements") {
-		if err := s.describePrepared(); err != nil {
+		if err := pgcatalog.SetPrepared(s.conn.Exec, prepared.Shown(s.options.Statements, s.named)); err != nil {
 			return true, err
 		}
 	}
@@ -49,7 +50,7 @@ func (s *Session) describeTables(v *snapshot.View) error {
 	if err := s.engine.mirror.MakeCatalogs(); err != nil {
 		return err
 	}
-	schemas, relations := relation.All(v.Contents)
+	schemas, relations := relation.All(v.Contents, v.Path)
 	if err := pgcatalog.Refresh(s.conn.Exec, relations, schemas, "csmsql"); err != nil {
 		return err
 	}
@@ -67,20 +68,6 @@ func (s *Session) describeForViews(tree *pg.ParseResult, scans []plan.Scan, v *s
 	}
 	s.yield()
 	return s.describeTables(v)
-}
-
-// describePrepared tells the session's copy of the catalogs what is prepared now.
-func (s *Session) describePrepared() error {
-	list := s.options.Statements.List()
-	for _, n := range s.named {
-		list = append(list, n)
-	}
-	slices.SortFunc(list, func(a, b *NamedStatement) int { return strings.Compare(a.Name, b.Name) })
-	rows := make([]pgcatalog.Prepared, len(list))
-	for i, n := range list {
-		rows[i] = pgcatalog.Prepared{Name: n.Name, Statement: n.Source, Since: n.Since, Types: n.OIDs, FromSQL: n.FromSQL}
-	}
-	return pgcatalog.SetPrepared(s.conn.Exec, rows)
 }
 
 // relations finds what names in a query mean that sees v.

@@ -43,7 +43,7 @@ func (e *Engine) newLoader() *load.Loader {
 		Name: e.config.Node, Node: e.node, Keeper: e.upkeep, Keys: &e.keys,
 		Database: e.db, FileMemory: e.memory.Counted / 2, SpillDirectory: filepath.Join(e.config.Directory, "spill"),
 		BatchBytes: e.memory.Whole, Threads: e.threads, DatabaseThreads: e.config.Threads,
-		Files: e.config.Files, Fault: e.config.Fault,
+		Files: e.config.Files, Fault: e.config.Fault, Sequences: e.sequences.Counter(e.life.Context, e.catalog.Applied),
 	})
 }
 

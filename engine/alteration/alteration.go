@@ -10,12 +10,14 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/dependency"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/placement"
+	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/viewtext"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -40,6 +42,8 @@ type Host struct {
 	Drop func(list []dependency.Object) error
 	// Whole is an error if rows of a version have a key twice that an older declaration has not.
 	Whole func(ctx context.Context, version *catalog.TableVersion, table, older catalog.Table) error
+	// Sequences are those of the transaction.
+	Sequences *sequence.Changes
 	// Notice tells the client something.
 	Notice func(message, detail string)
 }
@@ -71,12 +75,15 @@ type alteration struct {
 	checks  []constraint.Constraint
 	keys    []statement.Constraint // that are added
 	types   *definition.Reader
+	made    []*sequence.Made // for columns that are added
 }
 
 // passes are the order in which PostgreSQL does what one statement says.
 var passes = []statement.ActionKind{
-	statement.DropColumn, statement.RemoveConstraint, statement.SetType, statement.AddColumn, statement.SetDefault,
-	statement.DropDefault, statement.DropNotNull, statement.SetNotNull, statement.AddKey, statement.RenameColumn,
+	statement.DropColumn, statement.RemoveConstraint, statement.DropIdentity, statement.DropExpression,
+	statement.SetType, statement.AddColumn,
+	statement.SetDefault, statement.DropDefault, statement.DropNotNull, statement.SetNotNull, statement.AddIdentity,
+	statement.SetIdentity, statement.AddKey, statement.RenameColumn,
 }
 
 // Alter does what an ALTER TABLE says, in a transaction whose contents v shows.
@@ -144,7 +151,20 @@ func (a *alteration) do(ctx context.Context, action statement.Action) error {
 	case statement.RenameColumn:
 		return a.rename(i, action.To)
 	case statement.SetType:
-		return a.setType(c, action)
+		return a.setType(ctx, c, action)
+	case statement.DropExpression:
+		return a.dropExpression(c, action.Exists)
+	case statement.AddIdentity, statement.SetIdentity, statement.DropIdentity:
+		return a.identity(ctx, c, action)
+	case statement.SetDefault, statement.DropDefault, statement.DropNotNull:
+		if cast.Identity(c.Field) != "" {
+			return a.notOfIdentity(c, action.Kind)
+		}
+		if cast.Generated(c.Field) != "" && action.Kind != statement.DropNotNull {
+			return a.notOfGenerated(c, action.Kind)
+		}
+	}
+	switch action.Kind {
 	case statement.SetDefault:
 		c.Field, err = a.withDefault(c.Field, action.Default)
 		return err
@@ -212,6 +232,9 @@ func (a *alteration) removeKey(at int, cascade bool) (err error) {
 }
 
 func (a *alteration) drop(i int, cascade bool) error {
+	if gone, err := a.dropGenerated(i, cascade); gone || err != nil {
+		return err
+	}
 	c := a.columns[i]
 	if len(a.columns) == 1 {
 		return sqlerror.New("0A000", "column %q is the last one of table %q: a table needs at least one column",
@@ -236,6 +259,9 @@ func (a *alteration) drop(i int, cascade bool) error {
 func (a *alteration) rename(i int, to string) error {
 	if at, err := a.at(to); err == nil && (at != i || a.columns[i].Name == to) {
 		return sqlerror.New("42701", "column %q of relation %q already exists", to, a.table.Name.Name)
+	}
+	if err := a.renameGenerated(a.columns[i].Name, to); err != nil {
+		return err
 	}
 	a.renamed = [2]string{a.columns[i].Name, to}
 	a.columns[i].Name = to
@@ -266,6 +292,9 @@ func (a *alteration) finish(ctx context.Context) error {
 		return err
 	}
 	if err := a.others(); err != nil {
+		return err
+	}
+	if err := a.sequences(); err != nil {
 		return err
 	}
 	if err := a.followViews(ctx, dependents); err != nil {
@@ -331,6 +360,7 @@ func (a *alteration) anew() bool {
 // commit gives the table its columns, in the transaction.
 func (a *alteration) commit(ctx context.Context, columns *arrow.Schema) error {
 	name := a.table.Name
+	a.tx.Reads(definition.Sequences(a.tx.Contents(), columns)...)
 	if !a.anew() {
 		if !a.renumbers() {
 			return a.tx.Redeclare(name, columns)
@@ -349,6 +379,7 @@ func (a *alteration) commit(ctx context.Context, columns *arrow.Schema) error {
 	if err := a.tx.Alter(name, columns); err != nil {
 		return err
 	}
+	defer a.Seeing(a.tx.Contents()).Release() // nextval is asked of the sequences that there are now
 	return a.Write(ctx, a.v, a.rowsText(), name)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
+	"github.com/csmsql/csmsql/engine/comment"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/upkeep"
@@ -31,7 +32,12 @@ func (a *alteration) add(ctx context.Context, action statement.Action) error {
 		}
 		return sqlerror.New("42701", "column %q of relation %q already exists", action.Column, a.table.Name.Name)
 	}
-	f, err := a.types.Column(action.Definition)
+	defined, made, err := a.Sequences.Columns(ctx, a.table.Name, []statement.Column{action.Definition})
+	if err != nil {
+		return err
+	}
+	a.made = append(a.made, made)
+	f, err := a.types.Column(defined[0])
 	if err != nil {
 		return err
 	}
@@ -40,6 +46,9 @@ func (a *alteration) add(ctx context.Context, action statement.Action) error {
 		return err
 	}
 	c := column{Field: f, constant: "CAST(" + text + " AS " + name + ")"}
+	if cast.Generated(f) != "" {
+		return a.addGenerated(c, defined[0], action.Constraints)
+	}
 	a.keys = append(a.keys, action.Constraints...)
 	if _, ok := cast.Default(f); ok && a.version.Rows() > 0 {
 		if dialect.VolatileIn(text) != "" {
@@ -80,9 +89,12 @@ func (a *alteration) evaluate(ctx context.Context, f arrow.Field) (value arrow.A
 }
 
 // setType is ALTER COLUMN TYPE. Rows stay where they are if their bytes are of the type.
-func (a *alteration) setType(c *column, action statement.Action) error {
+func (a *alteration) setType(ctx context.Context, c *column, action statement.Action) error {
 	if c.retyped {
 		return sqlerror.New("0A000", "cannot alter type of column %q twice", c.Name)
+	}
+	if err := a.typeOfGenerated(c); err != nil {
+		return err
 	}
 	definitionOf := action.Definition
 	definitionOf.Name = c.Name
@@ -90,7 +102,14 @@ func (a *alteration) setType(c *column, action statement.Action) error {
 	if err != nil {
 		return err
 	}
+	f = comment.Kept(f, c.Field)
 	f.Nullable = c.Nullable
+	if mark := cast.Identity(c.Field); mark != "" {
+		f = cast.WithIdentity(f, mark)
+		if err := a.retypeIdentity(ctx, c, f); err != nil {
+			return err
+		}
+	}
 	if p, err := placement.Parse(a.table.Placement); err != nil {
 		return err
 	} else if slices.Contains(p.Columns, c.Name) {

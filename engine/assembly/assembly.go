@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/check"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/custody"
@@ -95,6 +96,9 @@ func Begin(ctx context.Context, on On, options Options) (*Assembly, error) {
 		a.target = on.Keeper.Target(ctx, options.Table, a.schema)
 	default:
 		a.table, a.schema = uint64(version.Table().ID), version.Table().Columns
+		if cast.Generates(a.schema) {
+			return nil, sqlerror.New("0A000", "table %v has generated columns: parts cannot be put into it", name)
+		}
 		a.target = on.Keeper.Target(ctx, options.Table, a.schema)
 		p, err := placement.Parse(version.Table().Placement)
 		if err != nil {

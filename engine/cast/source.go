@@ -53,6 +53,13 @@ func Query(query string, schema *arrow.Schema, columns []string) (Source, error)
 	}
 	head := "SELECT " + strings.Join(list, ", ") + " FROM ("
 	text := head + query + "\n) AS csm_rows(" + strings.Join(aliases, ", ") + ")"
+	if Generates(schema) {
+		outer, before, err := generate(text, schema)
+		if err != nil {
+			return Source{}, err
+		}
+		text, head = outer, before+head
+	}
 	return Source{Text: text, Inner: query, prefix: len(head)}, nil
 }
 

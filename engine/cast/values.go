@@ -122,6 +122,12 @@ func (l *valueList) source(schema *arrow.Schema) (Source, error) {
 	if err != nil {
 		return Source{}, err
 	}
+	columns, err = taken(l.head, schema, columns, func(i int) bool {
+		return l.profiles[i].kinds != bit(statement.DefaultValueWord)
+	})
+	if err != nil {
+		return Source{}, err
+	}
 	src, err := Query(query, schema, columns)
 	src.Inner, src.Edits = l.head.Query, moved
 	return src, err
@@ -284,6 +290,9 @@ func Insert(head *statement.Insert, schema *arrow.Schema, given func(query strin
 	}
 	query, moved, err := TypedRows(head, schema, columns, rows)
 	if err != nil {
+		return Source{}, err
+	}
+	if columns, err = taken(head, schema, columns, func(int) bool { return true }); err != nil {
 		return Source{}, err
 	}
 	src, err := Query(query, schema, columns)

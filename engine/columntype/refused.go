@@ -28,7 +28,7 @@ var refused = map[string]string{
 const (
 	geometry = "Use double precision[] or text."
 	ranges   = "Use two columns, for the lower and the upper bound."
-	serial   = "Use bigint, and number rows with row_number() OVER ()."
+	serial   = "It is a word for a column of CREATE TABLE or ADD COLUMN: name integer or bigint."
 )
 
 // pseudo are types that no column of PostgreSQL's has either.

@@ -175,6 +175,12 @@ func Writes(head any, own snapshot.Temporary) string {
 		return "CREATE SCHEMA"
 	case *statement.CreateView:
 		return "CREATE VIEW"
+	case *statement.CreateSequence:
+		return "CREATE SEQUENCE"
+	case *statement.Comment:
+		return "COMMENT"
+	case *statement.AlterSequence:
+		return "ALTER SEQUENCE"
 	case *statement.Truncate:
 		return "TRUNCATE TABLE"
 	case *statement.Drop:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -25,22 +26,24 @@ type Source struct {
 	kinds      []kind // of the columns
 	cells      []cell // row after row
 	parameters []duckdb.ParameterType
+	counts     bool // some cells are a sequence's
 }
 
 // cell is a constant, or a parameter's place.
 type cell struct {
 	value     value
-	parameter int // its number, from 1; 0: none
+	parameter int   // its number, from 1; 0: none
+	sequence  int64 // of whose values each row takes the next one; 0: of none
 }
 
 // Of reads the list of an INSERT into a table of these columns; nil if it is not certain what all of it means.
 func Of(head *statement.Insert, columns *arrow.Schema) *Source {
-	if head.Query == "" || head.With != "" || head.ByName || head.Alias != "" || head.Returning != "" ||
-		head.Conflict != nil || len(head.Query) > textMax {
+	if head.Query == "" || head.With != "" || head.ByName || head.Alias != "" || head.Overriding != "" ||
+		head.Returning != "" || head.Conflict != nil || len(head.Query) > textMax {
 		return nil
 	}
 	s := &Source{columns: columns, kinds: kindsOf(columns)}
-	if s.kinds == nil {
+	if s.kinds == nil || cast.Generates(columns) {
 		return nil
 	}
 	r := reader{source: s, head: head, parameters: map[int]int{}}
@@ -62,15 +65,21 @@ func Same(a, b *arrow.Schema) bool {
 	return a == b || a.Equal(b) && a.Metadata().Equal(b.Metadata())
 }
 
-// Rows are the list's with the values of parameters; ok is false if what one of them becomes is not certain.
-func (s *Source) Rows(args []any) (rows *Rows, ok bool) {
+// Next gives n values of a sequence, by its number.
+type Next func(number int64, n int) ([]int64, error)
+
+// Rows are the list's with the values of parameters, and of sequences; ok is false if what one of them becomes is not
+// certain. Nothing is taken from a sequence if a parameter is not.
+func (s *Source) Rows(args []any, next Next) (rows *Rows, ok bool) {
 	if len(args) != len(s.parameters) {
 		return nil, false
 	}
 	r := &Rows{columns: s.columns, kinds: s.kinds, values: make([]value, len(s.cells))}
 	for i, c := range s.cells {
 		column := i % len(s.kinds)
-		if c.parameter == 0 {
+		if c.sequence != 0 {
+			continue
+		} else if c.parameter == 0 {
 			r.values[i] = c.value
 		} else if r.values[i], ok = s.kinds[column].ofArgument(args[c.parameter-1]); !ok {
 			return nil, false
@@ -80,7 +89,38 @@ func (s *Source) Rows(args []any) (rows *Rows, ok bool) {
 		}
 		r.bytes += int64(len(r.values[i].text))
 	}
-	return r, r.bytes <= textMax
+	if ok = r.bytes <= textMax; ok && s.counts {
+		ok = s.count(r, next)
+	}
+	return r, ok
+}
+
+// count gives cells the values of their sequences, in the order of the rows.
+func (s *Source) count(r *Rows, next Next) bool {
+	wanted := map[int64]int{}
+	for _, c := range s.cells {
+		wanted[c.sequence]++
+	}
+	delete(wanted, 0)
+	values := map[int64][]int64{}
+	for number, n := range wanted {
+		list, err := next(number, n)
+		if err != nil || len(list) != n {
+			return false
+		}
+		values[number] = list
+	}
+	for i, c := range s.cells {
+		if c.sequence == 0 {
+			continue
+		}
+		k, number := s.kinds[i%len(s.kinds)], values[c.sequence][0]
+		if values[c.sequence] = values[c.sequence][1:]; number < k.low || number > k.high {
+			return false
+		}
+		r.values[i].number = number
+	}
+	return true
 }
 
 // reader reads the values of a list one after the other.
@@ -108,7 +148,7 @@ func (r *reader) run() bool {
 	blank := make([]cell, len(r.source.kinds))
 	for i := range blank {
 		if !filled[i] {
-			if blank[i].value, r.failed = r.fallback(i); r.failed {
+			if blank[i], r.failed = r.fallback(i); r.failed {
 				return false
 			}
 		}
@@ -133,6 +173,9 @@ func (r *reader) run() bool {
 
 // read is what a value of the list is in a column of the table.
 func (r *reader) read(v *statement.Value, column int) (c cell, failed bool) {
+	if v.Kind != statement.DefaultValueWord && cast.Identity(r.source.columns.Field(column)) == cast.IdentityAlways {
+		return c, true
+	}
 	switch v.Kind {
 	case statement.ParameterValue:
 		number, err := strconv.Atoi(strings.Trim(r.head.Query[v.Start+1:v.End], " \t\r\n"))
@@ -148,8 +191,7 @@ func (r *reader) read(v *statement.Value, column int) (c cell, failed bool) {
 		}
 		return cell{parameter: number}, false
 	case statement.DefaultValueWord:
-		c.value, failed = r.fallback(column)
-		return c, failed
+		return r.fallback(column)
 	}
 	c.value, failed = r.constant(r.head.Query, v, column)
 	return c, failed
@@ -161,10 +203,15 @@ func (r *reader) constant(text string, v *statement.Value, column int) (value, b
 }
 
 // fallback is a column's default, or NULL if it has none.
-func (r *reader) fallback(column int) (out value, failed bool) {
+func (r *reader) fallback(column int) (out cell, failed bool) {
 	text, ok := cast.Default(r.source.columns.Field(column))
 	if !ok {
-		return value{null: true}, false
+		return cell{value: value{null: true}}, false
+	}
+	if number, is := sequence.Only(text); is {
+		r.source.counts = true
+		_, integer := integers[r.source.kinds[column].id]
+		return cell{sequence: number}, !integer
 	}
 	list, count := "VALUES ("+text+")", 0
 	is := statement.Values(list, func(v statement.Value) {
@@ -172,7 +219,7 @@ func (r *reader) fallback(column int) (out value, failed bool) {
 			failed = true
 			return
 		}
-		out, failed = r.constant(list, &v, column)
+		out.value, failed = r.constant(list, &v, column)
 	})
 	return out, failed || !is || count != 1
 }

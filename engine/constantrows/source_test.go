@@ -48,7 +48,7 @@ func TestWhatIsCertain(t *testing.T) {
 		var rows *constantrows.Rows
 		ok := source != nil
 		if ok {
-			rows, ok = source.Rows(nil)
+			rows, ok = source.Rows(nil, nil)
 		}
 		require.Equal(t, c.is != "", ok, "%s in column %s", c.value, c.column)
 		if !ok {
@@ -75,7 +75,7 @@ func TestParametersMustFit(t *testing.T) {
 		{[]any{"abcde", 1, nil}, false}, {[]any{"a", "1", nil}, false}, {[]any{"a", 1, 1.5}, false},
 		{[]any{"a", 1, duckdb.Decimal("1.255")}, false}, {[]any{"a", 1}, false}, {[]any{"a\x00", 1, nil}, false},
 	} {
-		rows, ok := source.Rows(c.args)
+		rows, ok := source.Rows(c.args, nil)
 		require.Equal(t, c.ok, ok, "%v", c.args)
 		if ok {
 			require.Equal(t, int64(2), rows.Len())

@@ -49,6 +49,8 @@ type Constraint struct {
 	// Held says of a key, or a foreign key, that rows are held to it. Those of programs that could not do so are on record
 	// without it.
 	Held bool `json:"held,omitempty"`
+	// Comment is what COMMENT ON says.
+	Comment string `json:"comment,omitempty"`
 }
 
 // Of are the constraints on the record of a table. What another program wrote and cannot be read is an error: rows must not be written

@@ -10,12 +10,15 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -38,7 +41,13 @@ func (r *Reader) Columns(head *statement.CreateTable) (*arrow.Schema, error) {
 	if len(fields) == 0 {
 		return nil, sqlerror.New("0A000", "a table needs at least one column")
 	}
-	return arrow.NewSchema(fields, nil), nil
+	schema := arrow.NewSchema(fields, nil)
+	for _, c := range head.Columns {
+		if err := r.Generated(head.Name.Name, schema, c); err != nil {
+			return nil, err
+		}
+	}
+	return schema, nil
 }
 
 // Column is Columns of one.
@@ -67,6 +76,11 @@ func (r *Reader) Column(c statement.Column) (arrow.Field, error) {
 		return f, ColumnError(c, err)
 	}
 	f = typ.Declared.Mark(f)
+	if c.Identity != nil {
+		mark := map[bool]string{true: cast.IdentityAlways, false: cast.IdentityByDefault}[c.Identity.Always]
+		f = cast.WithIdentity(f, mark)
+	}
+	f = cast.WithGenerated(f, c.Generated)
 	if c.Default == "" {
 		return f, nil
 	}
@@ -74,7 +88,10 @@ func (r *Reader) Column(c statement.Column) (arrow.Field, error) {
 }
 
 // WithDefault is a field of the type of this name with the default of a definition.
-func (r *Reader) WithDefault(f arrow.Field, c statement.Column, name string) (arrow.Field, error) {
+func (r *Reader) WithDefault(f arrow.Field, c statement.Column, name string) (_ arrow.Field, err error) {
+	if c.Default, err = sequence.Bind(r.View, c.Default); err != nil {
+		return f, err
+	}
 	check, err := r.Conn.Prepare("SELECT CAST(" + dialect.Expression(c.Default) + " AS " + name + ")")
 	if e := Shortage(err); e != nil {
 		return f, ColumnError(c, e)
@@ -86,6 +103,19 @@ func (r *Reader) WithDefault(f arrow.Field, c statement.Column, name string) (ar
 	f = WithoutDefault(f)
 	f.Metadata = arrow.NewMetadata(append(f.Metadata.Keys(), cast.DefaultKey), append(f.Metadata.Values(), c.Default))
 	return f, nil
+}
+
+// Sequences are the names of those whose values the defaults of columns take.
+func Sequences(contents *catalog.Contents, columns *arrow.Schema) (names []catalog.TableName) {
+	for _, f := range columns.Fields() {
+		text, _ := f.Metadata.GetValue(cast.DefaultKey)
+		for _, number := range sequence.Calls(text) {
+			if view := sequence.Numbered(contents, number); view != nil {
+				names = append(names, view.Name)
+			}
+		}
+	}
+	return names
 }
 
 // WithoutDefault is a field that has none.
@@ -214,4 +244,19 @@ func CollationsAsked(query string, result *arrow.Schema) (text string, columns [
 	}
 	text = "WITH q(" + strings.Join(names, ", ") + ") AS (" + query + "\n) SELECT unnest([" + strings.Join(list, ", ") + "])::VARCHAR"
 	return text, columns
+}
+
+// DeclaredAs marks columns of a query's result that show columns of varchar(n) as they are: as with PostgreSQL, the
+// table that is made of it has it, too.
+func DeclaredAs(schema *arrow.Schema, origins []pgcatalog.Origin) *arrow.Schema {
+	if len(origins) != schema.NumFields() {
+		return schema
+	}
+	fields := schema.Fields()
+	for i, o := range origins {
+		if d, ok := columntype.Declares(o.Type, o.Typmod); ok && fields[i].Type.ID() == arrow.STRING {
+			fields[i] = d.Mark(fields[i])
+		}
+	}
+	return arrow.NewSchema(fields, nil)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/viewtext"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -27,6 +28,7 @@ type Drop struct {
 	v       *snapshot.View
 	objects []Object       // what goes, each behind those that it depends on
 	because map[Object]any // Object or nil: what each depends on; nil of those that were named
+	owned   int            // of what was named, as many are sequences that go with their tables
 }
 
 // New makes one that takes nothing yet.
@@ -57,7 +59,15 @@ func Named(v *snapshot.View, kind statement.Object, n statement.Name) (Object, e
 		return Object{kind, catalog.TableName{Schema: n.Name}}, nil
 	}
 	version, view := v.Lookup(n.Database, n.Schema, n.Name), v.LookupView(n.Database, n.Schema, n.Name)
+	if _, is := sequence.Of(view); is && kind != statement.Sequence {
+		e := sqlerror.New("42809", "%q is not a %s", n.Name, kind)
+		return Object{}, e.WithHint("Use DROP SEQUENCE to remove a sequence.")
+	} else if is {
+		return Object{kind, view.Name}, nil
+	}
 	switch {
+	case kind == statement.Sequence && (view != nil || version != nil):
+		return Object{}, sqlerror.New("42809", "%q is not a sequence", n.Name)
 	case kind == statement.View && view != nil:
 		return Object{kind, view.Name}, nil
 	case kind == statement.View && version != nil:
@@ -75,6 +85,23 @@ func (d *Drop) Add(o Object, because any) {
 	if _, known := d.because[o]; !known {
 		d.because[o] = because
 		d.objects = append(d.objects, o)
+	}
+}
+
+// Name adds what the statement names, and the sequences that a table owns.
+func (d *Drop) Name(o Object) {
+	d.Add(o, nil)
+	if o.Kind != statement.Table {
+		return
+	}
+	version, ok := d.v.Contents.Table(o.Name)
+	if !ok {
+		return
+	}
+	for _, view := range sequence.OwnedBy(d.v.Contents, version.Table().ID, "") {
+		before := len(d.objects)
+		d.Add(Object{statement.Sequence, view.Name}, nil)
+		d.owned += len(d.objects) - before
 	}
 }
 
@@ -96,7 +123,7 @@ func (d *Drop) Follow(ctx context.Context) error {
 			}
 		}
 		for _, w := range d.v.Contents.Views() {
-			if _, goes := d.because[Object{statement.View, w.Name}]; goes || !mayRead(w, o) {
+			if _, goes := d.because[Object{statement.View, w.Name}]; goes || w.Counter != 0 || !mayRead(w, o) {
 				continue
 			}
 			reads, err := d.writer.ReadBy(ctx, w)
@@ -124,9 +151,16 @@ func (d *Drop) inside(schema Object) {
 	}
 	for _, w := range d.v.Contents.Views() {
 		if w.Name.Schema == schema.Name.Schema {
-			d.Add(Object{statement.View, w.Name}, schema)
+			d.Add(Object{kindOf(w), w.Name}, schema)
 		}
 	}
+}
+
+func kindOf(w *catalog.View) statement.Object {
+	if _, is := sequence.Of(w); is {
+		return statement.Sequence
+	}
+	return statement.View
 }
 
 // reportedMax bounds the lines of a detail.
@@ -149,7 +183,7 @@ func (d *Drop) reasons(named int, line func(Object) string) string {
 func (d *Drop) Refuse(named int) error {
 	e := sqlerror.New("2BP01", "cannot drop desired object(s) because other objects depend on them").
 		WithHint("Use DROP ... CASCADE to drop the dependent objects too.")
-	if named == 1 {
+	if named-d.owned == 1 {
 		e.Message = "cannot drop " + d.words(d.objects[0]) + " because other objects depend on it"
 	}
 	e.DetailText = d.reasons(named, func(o Object) string {

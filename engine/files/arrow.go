@@ -177,6 +177,9 @@ func storageBatch(batch arrow.RecordBatch, storage *arrow.Schema) arrow.RecordBa
 // Fits tells whether the file's columns can be stored as they are: they are the table's, in its order, and none is
 // JSON, which is a promise about text that somebody has to check.
 func (a *Arrow) Fits(schema *arrow.Schema) bool {
+	if cast.Generates(schema) {
+		return false
+	}
 	return slices.EqualFunc(a.Schema.Fields(), schema.Fields(), func(f, column arrow.Field) bool {
 		have, err := columntype.SQL(f)
 		want, _ := columntype.SQL(column)

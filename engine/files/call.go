@@ -240,12 +240,16 @@ func Rows(ctx context.Context, conn *duckdb.Connection, file, format string) int
 // SameColumns: by name, in any order; nothing may be missing that is NOT NULL without default, and nothing unknown.
 func SameColumns(file string, schema *arrow.Schema, columns []string) error {
 	for _, c := range columns {
-		if ingest.Index(schema, c) < 0 {
+		at := ingest.Index(schema, c)
+		if at < 0 {
 			return sqlerror.New("42703", "%s has a column %q, the table has not", file, c)
+		}
+		if cast.Generated(schema.Field(at)) != "" {
+			return sqlerror.New("42P10", "%s has a column %q, which the table generates", file, c)
 		}
 	}
 	for _, f := range schema.Fields() {
-		if _, hasDefault := f.Metadata.GetValue(cast.DefaultKey); f.Nullable || hasDefault {
+		if _, hasDefault := f.Metadata.GetValue(cast.DefaultKey); f.Nullable || hasDefault || cast.Generated(f) != "" {
 			continue
 		}
 		found := false

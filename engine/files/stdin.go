@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
@@ -139,10 +140,7 @@ func (g *Gathering) Clear() {
 // Columns are the columns that a COPY fills, in its order.
 func Columns(schema *arrow.Schema, names []string) ([]string, error) {
 	if names == nil {
-		for _, f := range schema.Fields() {
-			names = append(names, f.Name)
-		}
-		return names, nil
+		return cast.Written(schema), nil
 	}
 	seen := map[string]bool{}
 	for _, n := range names {
@@ -151,6 +149,11 @@ func Columns(schema *arrow.Schema, names []string) ([]string, error) {
 		}
 		if seen[strings.ToLower(n)] {
 			return nil, sqlerror.New("42701", "column %q specified more than once", n)
+		}
+		if f := schema.Field(ingest.Index(schema, n)); cast.Generated(f) != "" {
+			e := sqlerror.New("42P10", "column %q is a generated column", f.Name)
+			e.DetailText = "Generated columns cannot be used in COPY."
+			return nil, e
 		}
 		seen[strings.ToLower(n)] = true
 	}

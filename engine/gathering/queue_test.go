@@ -61,7 +61,7 @@ func insertion(t *testing.T, table catalog.TableID, rows int) *gathering.Inserti
 	}
 	source := constantrows.Of(&statement.Insert{Name: statement.Name{Name: "t"}, Query: list}, columns)
 	require.NotNil(t, source)
-	made, ok := source.Rows(nil)
+	made, ok := source.Rows(nil, nil)
 	require.True(t, ok)
 	var in *gathering.Insertion
 	return in.With(catalog.Table{ID: table, Columns: columns}, made)

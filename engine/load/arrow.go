@@ -41,7 +41,7 @@ func (l *loading) arrowFile(ctx context.Context, tx *catalog.Transaction, file s
 	if a.Fits(l.schema) {
 		return l.take(ctx, file, 0, next, func(batch arrow.RecordBatch) error { return l.writer.Add(ctx, batch) })
 	}
-	conn, err := l.reader.Connect(nil)
+	conn, err := l.connect()
 	if err != nil {
 		return err
 	}

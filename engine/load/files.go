@@ -49,6 +49,8 @@ type Config struct {
 	// Files says which files SQL may reach.
 	Files duckdb.FileAccess
 	Fault faults.Hook
+	// Sequences gives columns that a file has not the values of their sequences.
+	Sequences duckdb.Counter
 }
 
 // Loader fills tables for programs and operators, without SQL. Safe for concurrent use.
@@ -242,12 +244,21 @@ func (l *loading) file(ctx context.Context, tx *catalog.Transaction, file string
 	return err
 }
 
+// connect opens a connection whose rows may take values of sequences.
+func (l *loading) connect() (*duckdb.Connection, error) {
+	conn, err := l.reader.Connect(nil)
+	if err == nil {
+		conn.OnSequence(l.Sequences)
+	}
+	return conn, err
+}
+
 // duckFile reads a file with DuckDB.
 func (l *loading) duckFile(ctx context.Context, tx *catalog.Transaction, file, format string) error {
 	if err := files.Whole(ctx, file, func(file string) (*os.File, error) { return os.Open(file) }); err != nil {
 		return err
 	}
-	conn, err := l.reader.Connect(nil)
+	conn, err := l.connect()
 	if err != nil {
 		return err
 	}

@@ -88,6 +88,8 @@ type Config struct {
 	Agree func(ctx context.Context, base, own, result *catalog.TableVersion) error
 	// Relate is asked of transactions that are committed, see catalog.Options.
 	Relate func(ctx context.Context, c *catalog.Commitment) ([]catalog.TableID, error)
+	// Set is told of counters that may have been set, see catalog.Options.
+	Set func(id catalog.CounterID)
 	// Explain says what is known of a damaged chunk's table.
 	Explain func(*reader.DamagedError) reader.Loss
 	// Intercept stands between the protocol and this process' caches, and SkipChecksums has none compared, so that
@@ -148,6 +150,7 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 	n.Catalog, err = catalog.Open(ctx, n.Store, n.Lender, catalog.Options{
 		Domain: LocalDomain, InitialSchemas: []string{"public"}, Self: n.Self, Gone: n.gone, Agree: config.Agree,
 		Relate:    config.Relate,
+		Set:       config.Set,
 		Committed: func(ids []catalog.ExtentID) { n.holdings.book.Committed(ids...) },
 		Doubted:   func(ids []catalog.ExtentID) { n.holdings.book.Pass(n.holdings.doubt, ids...) }, Fault: config.Fault,
 		Log:          func(message string, err error) { config.Log.Warn(message, "error", err) },

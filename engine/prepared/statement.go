@@ -2,6 +2,8 @@ package prepared
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -10,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -149,3 +152,16 @@ type Family struct {
 
 // FamilyOf is a type's.
 func FamilyOf(t duckdb.ParameterType) Family { return families[t] }
+
+// Shown are the statements of a session as pg_prepared_statements shows them: the protocol's, and those by their names.
+func Shown(protocol Protocol, named map[string]*Statement) []pgcatalog.Prepared {
+	list := slices.Concat(protocol.List(), slices.Collect(maps.Values(named)))
+	slices.SortFunc(list, func(a, b *Statement) int { return strings.Compare(a.Name, b.Name) })
+	rows := make([]pgcatalog.Prepared, len(list))
+	for i, n := range list {
+		rows[i] = pgcatalog.Prepared{
+			Name: n.Name, Statement: n.Source, Since: n.Since, Types: n.OIDs, FromSQL: n.FromSQL,
+		}
+	}
+	return rows
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
+	"github.com/csmsql/csmsql/engine/comment"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -37,7 +38,7 @@ func Constraints(contents *catalog.Contents, table catalog.Table) (shown []pgcat
 		c := pgcatalog.Constraint{
 			Name: k.Name, Kind: k.Kind[0], Columns: columnNumbers(table.Columns, k.Columns),
 			Deferrable: k.Deferrable, Deferred: k.Deferred, Validated: k.Enforced(),
-			NoInherit: k.NoInherit, NullsNotDistinct: k.NullsNotDistinct, Expression: k.Expression,
+			NoInherit: k.NoInherit, NullsNotDistinct: k.NullsNotDistinct, Expression: k.Expression, Comment: k.Comment,
 		}
 		referenced := ""
 		if k.Kind == constraint.ForeignKey {
@@ -113,7 +114,15 @@ func columnsOf(schema *arrow.Schema) []pgcatalog.Column {
 	for i, f := range schema.Fields() {
 		oid, modifier := Type(f)
 		text, _ := f.Metadata.GetValue(cast.DefaultKey)
-		columns[i] = pgcatalog.Column{Name: f.Name, Type: oid, Typmod: modifier, NotNull: !f.Nullable, Default: text}
+		columns[i] = pgcatalog.Column{
+			Name: f.Name, Type: oid, Typmod: modifier, NotNull: !f.Nullable, Default: text, Comment: comment.OfField(f),
+		}
+		if expression := cast.Generated(f); expression != "" {
+			columns[i].Generated, columns[i].Default = true, expression
+		}
+		if mark := cast.Identity(f); mark != "" {
+			columns[i].Identity, columns[i].Default = mark[0], ""
+		}
 	}
 	return columns
 }

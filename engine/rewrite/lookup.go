@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -23,6 +24,9 @@ func castTo(value, typ string) string { return "CAST((" + value + "\n) AS " + ty
 // the user wrote it, and Stores tells whether it has the columns' types all the same. parameters are the types that are
 // known of $1, $2, …. ok is false if the text is not for them.
 func (r Rewrite) Lookup(n *snapshot.Numbers, parameters []duckdb.ParameterType) (text dialect.Source, ok bool) {
+	if r.values != nil && !r.Removes && cast.Generates(n.Version.Table().Columns) {
+		return text, false // generated columns are computed of what the others become (cast.Query)
+	}
 	query, err := r.query(n, n.Table(), func(value, typ string) string {
 		if isConstant(value) {
 			return castTo(value, typ)

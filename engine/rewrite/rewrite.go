@@ -224,6 +224,9 @@ func assignments(head *statement.Update, table catalog.Table) (map[int]string, e
 			}
 			continue
 		}
+		if err := cast.MayUpdate(schema.Field(i)); err != nil {
+			return nil, err
+		}
 		values[i] = cast.ForColumn(values[i], schema.Field(i))
 		if head.Alias == "" {
 			values[i], _ = WithoutSchema(table.Name, values[i])

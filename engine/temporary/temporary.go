@@ -25,11 +25,27 @@ func Names(ctx context.Context, conn *duckdb.Connection) (snapshot.Temporary, er
 	if err != nil {
 		return nil, err
 	}
+	return setOf(names), nil
+}
+
+func setOf(names []string) snapshot.Temporary {
 	own := make(snapshot.Temporary, len(names))
 	for _, name := range names {
 		own[strings.ToLower(name)] = true
 	}
-	return own, nil
+	return own
+}
+
+// Sequences asks DuckDB for the names of a session's temporary sequences.
+func Sequences(ctx context.Context, conn *duckdb.Connection) (snapshot.Temporary, error) {
+	names, err := conn.Texts(ctx, "SELECT sequence_name FROM system.main.duckdb_sequences() WHERE temporary")
+	return setOf(names), err
+}
+
+// DropOf is a DROP SEQUENCE, in text, of a temporary one as DuckDB runs it.
+func DropOf(head *statement.Drop, text string) *statement.Private {
+	name := head.Names[0]
+	return &statement.Private{Verb: "drop", Kind: "sequence", Dropped: &name, DroppedAt: edit.Offset(text, name.At)}
 }
 
 // ownObjects are the statements that drop what a session made for itself, what may need others first.
@@ -195,4 +211,20 @@ func RefuseSequences(ctx context.Context, conn *duckdb.Connection) error {
 	have := strings.Join(names, ", ")
 	return sqlerror.New("0A000", "DISCARD SEQUENCES is not supported while the session has sequences: %s", have).
 		WithHint("DROP SEQUENCE drops one, DISCARD TEMP all of them.")
+}
+
+// Explain is an error of DuckDB's, who knows tables as views and says that they cannot be updated.
+func Explain(err error) error {
+	e, ok := err.(*sqlerror.Error)
+	if !ok {
+		return err
+	}
+	for _, words := range []string{"Can only update base table", "Can only delete from base table", "is not a table"} {
+		if strings.Contains(e.Message, words) {
+			return sqlerror.New("0A000",
+				"UPDATE and DELETE of lent tables are not supported: sealed chunks never change").
+				WithHint("CREATE OR REPLACE TABLE t AS SELECT … FROM t writes a new version.")
+		}
+	}
+	return err
 }

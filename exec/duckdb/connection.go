@@ -16,6 +16,7 @@ type Connection struct {
 	id      uint64
 	resolve Resolver
 	settler Settler // nil: no statement sets anything
+	counter Counter // nil: there are no sequences
 	session session
 	work    work
 	plain   bool            // DuckDB's optimizer is off

@@ -79,14 +79,11 @@ func csmGoSetConfig(info, input, output unsafe.Pointer) {
 func setConfig(info bindings.FunctionInfo, input bindings.DataChunk, output bindings.Vector) error {
 	// SAFETY: the cells of registerSetConfig and csmGoSetConfigBind, which live longer than the call.
 	number, id := *(*uint64)(bindings.ScalarFunctionGetExtraInfo(info)), *(*uint64)(bindings.ScalarFunctionGetBindData(info))
-	found, ok := databases.Load(number)
-	if ok {
-		found, ok = found.(*Database).connections.Load(id)
+	c := connectionOf(number, id)
+	if c == nil {
+		return errClosing
 	}
-	if !ok {
-		return fmt.Errorf("the connection is closing")
-	}
-	settler := found.(*Connection).settler
+	settler := c.settler
 	if settler == nil {
 		return fmt.Errorf("this connection has no settings")
 	}
@@ -104,6 +101,20 @@ func setConfig(info bindings.FunctionInfo, input bindings.DataChunk, output bind
 		bindings.VectorAssignStringElement(output, bindings.IdxT(row), shown)
 	}
 	return nil
+}
+
+var errClosing = errors.New("the connection is closing")
+
+// connectionOf is the connection that a plan was bound by; nil: it is closing.
+func connectionOf(database, id uint64) *Connection {
+	found, ok := databases.Load(database)
+	if ok {
+		found, ok = found.(*Database).connections.Load(id)
+	}
+	if !ok {
+		return nil
+	}
+	return found.(*Connection)
 }
 
 // texts are a column of a chunk of strings.
@@ -164,4 +175,195 @@ func registerDivide(c *Connection) error {
 		return fmt.Errorf("DuckDB refused the function %s", Divide)
 	}
 	return nil
+}
+
+// SequenceFunction is one of the functions of sequences, by the number that it has in C.
+type SequenceFunction uint8
+
+// The functions. Those that take a number of a sequence are for texts of the engine's own.
+const (
+	NextValue      SequenceFunction = iota // csm_nextval(name)
+	NextValueOf                            // csm_nextval__of(number)
+	CurrentValue                           // csm_currval(name)
+	LastValue                              // csm_lastval()
+	SetValue                               // csm_setval(name, value)
+	SetValueCalled                         // csm_setval(name, value, is_called)
+	SequenceState                          // csm_sequence(number, what): see StateLast
+	sequenceFunctionsCount
+)
+
+// What SequenceState tells: its last value, whether that was given out (1 or 0), and the last value if it was.
+const (
+	StateLast   = 0
+	StateCalled = 1
+	StateGiven  = 2
+)
+
+var sequenceFunctions = [sequenceFunctionsCount]struct {
+	name       string
+	parameters []bindings.Type
+}{
+	NextValue:      {"csm_nextval", []bindings.Type{bindings.TypeVarchar}},
+	NextValueOf:    {"csm_nextval__of", []bindings.Type{bindings.TypeBigInt}},
+	CurrentValue:   {"csm_currval", []bindings.Type{bindings.TypeVarchar}},
+	LastValue:      {"csm_lastval", nil},
+	SetValue:       {"csm_setval", []bindings.Type{bindings.TypeVarchar, bindings.TypeBigInt}},
+	SetValueCalled: {"csm_setval", []bindings.Type{bindings.TypeVarchar, bindings.TypeBigInt, bindings.TypeBoolean}},
+	SequenceState:  {"csm_sequence", []bindings.Type{bindings.TypeBigInt, bindings.TypeBigInt}},
+}
+
+// SequenceCall is one call of such a function, or several with the same arguments.
+type SequenceCall struct {
+	Function SequenceFunction
+	Name     string // of the sequence
+	Number   int64  // likewise, of NextValueOf and SequenceState
+	Value    int64  // of SetValue, and what SequenceState is to tell
+	Called   bool   // of SetValueCalled
+	Rows     int    // how many values are wanted
+}
+
+// Counter answers calls of the functions of sequences, with as many values as are wanted, or none for NULL. DuckDB's
+// threads may call it at once, and while they run the connection is busy.
+type Counter func(call SequenceCall) ([]int64, error)
+
+// OnSequence says who answers for sequences on the connection. Call it before the first statement.
+func (c *Connection) OnSequence(counter Counter) { c.counter = counter }
+
+// registerSequences makes the functions of sequences known to the database. They are volatile: planning never calls
+// them, and each row has its own call.
+func registerSequences(db *Database, c *Connection) error {
+	for at := SequenceFunction(0); at < sequenceFunctionsCount; at++ {
+		if at == SetValueCalled { // is in the set of SetValue
+			continue
+		}
+		last := at
+		if at == SetValue {
+			last = SetValueCalled
+		}
+		set := bindings.CreateScalarFunctionSet(sequenceFunctions[at].name)
+		refused := false
+		for each := at; each <= last; each++ {
+			function := sequenceFunction(db, each)
+			refused = bindings.AddScalarFunctionToSet(set, function) == bindings.StateError || refused
+			bindings.DestroyScalarFunction(&function)
+		}
+		refused = bindings.RegisterScalarFunctionSet(c.handle, set) == bindings.StateError || refused
+		bindings.DestroyScalarFunctionSet(&set)
+		if refused {
+			return fmt.Errorf("DuckDB refused the function %s", sequenceFunctions[at].name)
+		}
+	}
+	return nil
+}
+
+func sequenceFunction(db *Database, f SequenceFunction) bindings.ScalarFunction {
+	function := bindings.CreateScalarFunction()
+	bindings.ScalarFunctionSetName(function, sequenceFunctions[f].name)
+	for _, kind := range sequenceFunctions[f].parameters {
+		t := bindings.CreateLogicalType(kind)
+		bindings.ScalarFunctionAddParameter(function, t)
+		bindings.DestroyLogicalType(&t)
+	}
+	t := bindings.CreateLogicalType(bindings.TypeBigInt)
+	bindings.ScalarFunctionSetReturnType(function, t)
+	bindings.DestroyLogicalType(&t)
+	bindings.ScalarFunctionSetVolatile(function)
+	bindings.ScalarFunctionSetSpecialHandling(function)
+	// SAFETY: a C cell that DuckDB frees with the function; it holds numbers, no Go pointer.
+	cell := (*[2]C.uint64_t)(C.malloc(16))
+	*cell = [2]C.uint64_t{C.uint64_t(db.number), C.uint64_t(f)}
+	bindings.ScalarFunctionSetExtraInfo(function, unsafe.Pointer(cell), C.free)
+	bindings.ScalarFunctionSetBind(function, C.csm_set_config_bind_address())
+	bindings.ScalarFunctionSetFunction(function, C.csm_sequence_address())
+	return function
+}
+
+//export csmGoSequence
+func csmGoSequence(info, input, output unsafe.Pointer) {
+	function := bindings.FunctionInfo{Ptr: info}
+	if err := callSequence(function, bindings.DataChunk{Ptr: input}, bindings.Vector{Ptr: output}); err != nil {
+		text := err.Error()
+		var state interface{ SQLState() string }
+		if errors.As(err, &state) {
+			text = state.SQLState() + ": " + text
+		}
+		bindings.ScalarFunctionSetError(function, text)
+	}
+}
+
+func callSequence(info bindings.FunctionInfo, input bindings.DataChunk, output bindings.Vector) error {
+	// SAFETY: the cells of sequenceFunction and csmGoSetConfigBind, which live longer than the call.
+	cell := *(*[2]uint64)(bindings.ScalarFunctionGetExtraInfo(info))
+	id := *(*uint64)(bindings.ScalarFunctionGetBindData(info))
+	c := connectionOf(cell[0], id)
+	if c == nil {
+		return errClosing
+	}
+	if c.counter == nil {
+		return fmt.Errorf("this connection has no sequences")
+	}
+	f, rows := SequenceFunction(cell[1]), uint64(bindings.DataChunkGetSize(input))
+	// SAFETY: a vector of BIGINT has eight bytes for each of the chunk's rows.
+	out := unsafe.Slice((*int64)(bindings.VectorGetData(output)), rows)
+	for row := uint64(0); row < rows; {
+		call, known := callAt(f, input, row)
+		for next := row + uint64(call.Rows); known && next < rows; next++ {
+			if more, also := callAt(f, input, next); !also || more != single(call) {
+				break
+			}
+			call.Rows++
+		}
+		var values []int64
+		if known {
+			var err error
+			if values, err = c.counter(call); err != nil {
+				return err
+			}
+		}
+		for i := range call.Rows {
+			if len(values) > i {
+				out[row+uint64(i)] = values[i]
+				continue
+			}
+			bindings.VectorEnsureValidityWritable(output)
+			bindings.ValiditySetRowInvalid(bindings.VectorGetValidity(output), bindings.IdxT(row)+bindings.IdxT(i))
+		}
+		row += uint64(call.Rows)
+	}
+	return nil
+}
+
+// single is a call of one row.
+func single(call SequenceCall) SequenceCall {
+	call.Rows = 1
+	return call
+}
+
+// callAt is the call of one row; known is false if one of its arguments is NULL.
+func callAt(f SequenceFunction, input bindings.DataChunk, row uint64) (call SequenceCall, known bool) {
+	call = SequenceCall{Function: f, Rows: 1}
+	for column, kind := range sequenceFunctions[f].parameters {
+		vector := bindings.DataChunkGetVector(input, bindings.IdxT(column))
+		valid := bindings.VectorGetValidity(vector)
+		if valid != nil && !bindings.ValidityRowIsValid(valid, bindings.IdxT(row)) {
+			return call, false
+		}
+		data := bindings.VectorGetData(vector)
+		switch {
+		case kind == bindings.TypeVarchar:
+			call.Name = *newTexts(input, column).at(row)
+		case kind == bindings.TypeBoolean:
+			// SAFETY: a vector of BOOLEAN has a byte for each of the chunk's rows.
+			call.Called = *(*bool)(unsafe.Add(data, row))
+		default:
+			// SAFETY: a vector of BIGINT has eight bytes for each of the chunk's rows.
+			value := *(*int64)(unsafe.Add(data, row*8))
+			if column == 0 {
+				call.Number = value
+			} else {
+				call.Value = value
+			}
+		}
+	}
+	return call, true
 }

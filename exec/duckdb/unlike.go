@@ -6,15 +6,23 @@ import "github.com/apache/arrow-go/v18/arrow"
 var unlike = map[string]string{"time_tz": "TIME WITH TIME ZONE", "bit": "BIT", "bignum": "BIGNUM", "time_ns": "TIME_NS"}
 
 // Unlike tells of each column of the statement's result the SQL name of a type, its own or of something in it, that is not the one which the
-// result has in Arrow; empty: it has none. An ENUM is one, also where a scan shows text as one.
+// result has in Arrow; empty: it has none. An ENUM is one, also where a scan shows text as one. nil: no column has one,
+// or s is nil.
 func (s *Statement) Unlike() ([]string, error) {
+	if s == nil {
+		return nil, nil
+	}
 	raw, err := s.rawSchema()
 	if err != nil {
 		return nil, err
 	}
-	names := make([]string, raw.NumFields())
+	names, some := make([]string, raw.NumFields()), false
 	for i, f := range raw.Fields() {
 		names[i] = unlikeIn(f)
+		some = some || names[i] != ""
+	}
+	if !some {
+		return nil, nil
 	}
 	return names, nil
 }

@@ -62,6 +62,18 @@ func Given(users *lex.Text, in string) (*lex.Text, Written, error) {
 	return read, w, nil
 }
 
+// Written is how the user wrote a text that was made of what was read before.
+func (w Written) Written(read *lex.Text, text string, made edit.List) (*lex.Text, Written, error) {
+	if made == nil {
+		return read, w, nil
+	}
+	if w.Edits == nil {
+		w.Users = read.SQL
+	}
+	w.Given, w.Edits = text, w.Edits.Then(made)
+	return next(read, text), w, nil
+}
+
 // next is a text, which may be the one that was read before.
 func next(read *lex.Text, sql string) *lex.Text {
 	if sql == read.SQL {

@@ -4,8 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow/array"
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/tree"
@@ -23,6 +25,32 @@ const PivotValuesMax = 10_000
 
 // PivotAdvice is what to do about it where the values cannot be found.
 const PivotAdvice = "Write the values: PIVOT t ON x IN ('a', 'b') USING …"
+
+// PivotValues are the values of an item, as literals.
+func PivotValues(rows array.RecordReader) ([]string, error) {
+	var values []string
+	seen := map[string]bool{}
+	for rows.Next() {
+		column := rows.RecordBatch().Column(0)
+		for i := range column.Len() {
+			if value := column.ValueStr(i); !column.IsNull(i) && !seen[value] {
+				seen[value] = true
+				values = append(values, duckdb.QuoteLiteral(value))
+			}
+		}
+		if len(values) > PivotValuesMax {
+			return nil, sqlerror.New("54011", "PIVOT would make more than %d columns", PivotValuesMax).
+				WithHint(PivotAdvice)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, WithoutPosition(err)
+	}
+	if len(values) == 0 {
+		return nil, sqlerror.New("22023", "PIVOT finds no value to make a column of").WithHint(PivotAdvice)
+	}
+	return values, nil
+}
 
 // RefusePivot: a view would keep the values of the day on which it was made.
 func RefusePivot(query string) error {

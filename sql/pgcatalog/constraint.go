@@ -27,6 +27,7 @@ type Constraint struct {
 	NoInherit, NullsNotDistinct bool
 	// Definition is what pg_get_constraintdef says, Expression that of a check.
 	Definition, Expression string
+	Comment                string
 }
 
 // constraintOID depends on the table and the name alone (P3). It is above those of relations, because a key is an index in pg_class, too.

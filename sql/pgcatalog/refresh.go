@@ -11,7 +11,7 @@ import (
 // Relation is a table or view that users made.
 type Relation struct {
 	Schema, Name string
-	// Kind is 'r' for a table, 'v' for a view.
+	// Kind is 'r' for a table, 'v' for a view, 'S' for a sequence.
 	Kind byte
 	// OID is stable over the relation's life (P3), from FirstOID to LastOID.
 	OID     uint32
@@ -22,6 +22,20 @@ type Relation struct {
 	Rows, Bytes int64
 	// Definition is a view's query.
 	Definition string
+	// Sequence is what a sequence is, nil of others.
+	Sequence *Sequence
+	Comment  string
+}
+
+// Sequence is what pg_sequence says of one.
+type Sequence struct {
+	Number                            int64  // by which csm_sequence knows it
+	Type                              uint32 // as in Column
+	Start, Increment, Min, Max, Cache int64
+	Cycle                             bool
+	Owner                             uint32 // the OID of the table that owns it, 0: none
+	Column                            int    // likewise the number of the column
+	Identity                          bool   // it is a part of the column
 }
 
 // Column of a Relation.
@@ -33,12 +47,18 @@ type Column struct {
 	NotNull bool
 	// Default is the expression's text, empty without one.
 	Default string
+	// Identity is pg_attribute.attidentity, 0: it is none.
+	Identity byte
+	// Generated: Default is the expression of a generated column.
+	Generated bool
+	Comment   string
 }
 
 // Schema of the users' database. OID may be 0: then it is derived from the name (P3).
 type Schema struct {
-	Name string
-	OID  uint32
+	Name    string
+	OID     uint32
+	Comment string
 }
 
 // Object IDs that users' relations may have. The ranges above hold their schemas, row types and array types.
@@ -84,6 +104,8 @@ func Refresh(exec func(sql string) error, relations []Relation, schemas []Schema
 	relationRows(relations, oids).write(&b, "csm_relation")
 	columnRows(relations).write(&b, "csm_column")
 	constraintRows(relations, oids).write(&b, "csm_constraint")
+	sequenceRows(relations).write(&b, "csm_sequences")
+	commentRows(relations, schemas, oids).write(&b, "csm_comment")
 	if err := exec(b.String()); err != nil {
 		return fmt.Errorf("refresh the system catalogs: %w", err)
 	}
@@ -91,7 +113,7 @@ func Refresh(exec func(sql string) error, relations []Relation, schemas []Schema
 }
 
 // OwnTables are the temporary tables of every connection, as a list in SQL. (duckdb.sql hides them.)
-const OwnTables = "('csm_schema', 'csm_relation', 'csm_column', 'csm_constraint')"
+const OwnTables = "('csm_schema', 'csm_relation', 'csm_column', 'csm_constraint', 'csm_sequences', 'csm_comment')"
 
 // IsOwnTable tells whether one of them has the name.
 func IsOwnTable(name string) bool {
@@ -164,11 +186,71 @@ func columnRows(relations []Relation) rowSet {
 	rows := rowSet{
 		{name: "relation", duckType: "UINTEGER"}, {name: "number", duckType: "SMALLINT"}, {name: "name", duckType: "VARCHAR"}, {name: "type", duckType: "UINTEGER"},
 		{name: "typmod", duckType: "INTEGER"}, {name: "not_null", duckType: "BOOLEAN"}, {name: "default", duckType: "VARCHAR"},
+		{name: "identity", duckType: "VARCHAR"}, {name: "generated", duckType: "VARCHAR"},
 	}
 	for i := range relations {
 		r := &relations[i]
 		for n, c := range r.Columns[:min(len(r.Columns), 32767)] {
-			rows.add(number(r.OID), number(n+1), text(c.Name), number(c.Type), number(c.Typmod), boolean(c.NotNull), optional(c.Default))
+			rows.add(number(r.OID), number(n+1), text(c.Name), number(c.Type), number(c.Typmod), boolean(c.NotNull), optional(c.Default), mark(c.Identity),
+				text(map[bool]string{true: "s", false: ""}[c.Generated]))
+		}
+	}
+	return rows
+}
+
+// mark is a letter, empty for none.
+func mark(b byte) *string {
+	if b == 0 {
+		return text("")
+	}
+	return text(string(b))
+}
+
+func sequenceRows(relations []Relation) rowSet {
+	rows := rowSet{
+		{name: "oid", duckType: "UINTEGER"}, {name: "number", duckType: "BIGINT"}, {name: "type", duckType: "UINTEGER"},
+		{name: "start", duckType: "BIGINT"}, {name: "increment", duckType: "BIGINT"}, {name: "min", duckType: "BIGINT"},
+		{name: "max", duckType: "BIGINT"}, {name: "cache", duckType: "BIGINT"}, {name: "cycle", duckType: "BOOLEAN"},
+		{name: "owner", duckType: "UINTEGER"}, {name: "column", duckType: "INTEGER"},
+		{name: "identity", duckType: "BOOLEAN"},
+	}
+	for i := range relations {
+		r := &relations[i]
+		if s := r.Sequence; s != nil {
+			rows.add(number(r.OID), number(s.Number), number(s.Type), number(s.Start), number(s.Increment),
+				number(s.Min), number(s.Max), number(s.Cache), boolean(s.Cycle), number(s.Owner),
+				number(s.Column), boolean(s.Identity))
+		}
+	}
+	return rows
+}
+
+// Classes of pg_description.
+const (
+	classRelation, classSchema, classConstraint = 1259, 2615, 2606
+)
+
+func commentRows(relations []Relation, schemas []Schema, oids map[string]uint32) rowSet {
+	rows := rowSet{
+		{name: "object", duckType: "UINTEGER"}, {name: "class", duckType: "UINTEGER"},
+		{name: "part", duckType: "INTEGER"}, {name: "comment", duckType: "VARCHAR"},
+	}
+	add := func(object uint32, class, part int, comment string) {
+		if comment != "" {
+			rows.add(number(object), number(class), number(part), text(comment))
+		}
+	}
+	for _, s := range schemas {
+		add(oids[s.Name], classSchema, 0, s.Comment)
+	}
+	for i := range relations {
+		r := &relations[i]
+		add(r.OID, classRelation, 0, r.Comment)
+		for n, c := range r.Columns {
+			add(r.OID, classRelation, n+1, c.Comment)
+		}
+		for _, k := range r.Constraints {
+			add(constraintOID(r.OID, k.Name), classConstraint, 0, k.Comment)
 		}
 	}
 	return rows

@@ -5,18 +5,18 @@ import "strings"
 // duckTypes: the types of the system relations' columns; what is not here is VARCHAR.
 var duckTypes = map[string]string{
 	"bool": "BOOLEAN", "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE",
-	"oid": "UINTEGER", "regproc": "UINTEGER", "regtype": "UINTEGER", "xid": "UINTEGER", "numeric": "DECIMAL(38,0)", "bytea": "BLOB",
+	"oid": "UINTEGER", "regproc": "UINTEGER", "_regtype": "UINTEGER[]", "xid": "UINTEGER", "numeric": "DECIMAL(38,0)", "bytea": "BLOB",
 	"timestamptz": "TIMESTAMPTZ", "time_stamp": "TIMESTAMPTZ", "interval": "INTERVAL", "cardinal_number": "INTEGER",
 	"int2vector": "SMALLINT[]", "oidvector": "UINTEGER[]",
 }
 
 // duckType is the DuckDB type of a column whose PostgreSQL type has this name.
 func duckType(name string) string {
-	if element, ok := strings.CutPrefix(name, "_"); ok {
-		return duckType(element) + "[]"
-	}
 	if t, ok := duckTypes[name]; ok {
 		return t
+	}
+	if element, ok := strings.CutPrefix(name, "_"); ok {
+		return duckType(element) + "[]"
 	}
 	return "VARCHAR"
 }

@@ -11,8 +11,9 @@ type AlterTable struct {
 	Actions  []Action
 }
 
-// SetSchema is ALTER TABLE … SET SCHEMA.
+// SetSchema is ALTER TABLE … SET SCHEMA, or of a sequence.
 type SetSchema struct {
+	Object   Object // Sequence; empty: a table
 	Name     Name
 	IfExists bool
 	Schema   string
@@ -34,6 +35,9 @@ type Action struct {
 	Default     string // of SetDefault, an expression
 	Using       string // of SetType, an expression; empty: none
 	Constraint  string // of RemoveConstraint
+	// Identity of AddIdentity and SetIdentity; SetsGenerated: GENERATED was written of the latter.
+	Identity      *Identity
+	SetsGenerated bool
 }
 
 // ActionKind is what an action does.
@@ -51,6 +55,10 @@ const (
 	SetNotNull       ActionKind = "set not null"
 	AddKey           ActionKind = "add constraint"
 	RenameColumn     ActionKind = "rename column"
+	AddIdentity      ActionKind = "add identity"
+	SetIdentity      ActionKind = "set identity"
+	DropIdentity     ActionKind = "drop identity"
+	DropExpression   ActionKind = "drop expression"
 )
 
 // actions reads what stands behind the name of ALTER TABLE, from the first action on.
@@ -180,6 +188,9 @@ func (c *cursor) alterColumn() (a Action, err error) {
 	c.next()
 	c.accept("column")
 	if err := c.column(&a); err != nil {
+		return a, err
+	}
+	if ok, err := c.alterIdentity(&a); ok || err != nil {
 		return a, err
 	}
 	switch {

@@ -91,7 +91,7 @@ func (c *cursor) definition(t *CreateTable) error {
 	column.Name = name
 	first := c.peek(0)
 	column.Type = c.until(func(b, t lex.Token) bool { return isEnd(t) || startsConstraint(b, t) })
-	if c.peek(0).IsAny("as", "generated") {
+	if c.peek(0).Is("as") || column.Type == "" && c.peek(0).Is("generated") {
 		return c.refuse("a generated column", "Compute it in a view.")
 	}
 	if column.Type == "" {

@@ -60,7 +60,7 @@ func (c *cursor) columnConstraint(t *CreateTable, column *Column) error {
 	case c.peek(0).Is("using"), c.peek(0).IsAny("storage", "compression"):
 		return c.refuse(strings.ToUpper(c.peek(0).Text)+" of a column", "Leave it out: chunks are laid out by what is in them.")
 	case c.peek(0).Is("generated"):
-		return c.refuse("a generated column", "Compute it in a view, or number rows with row_number() OVER ().")
+		return c.generated(column)
 	case c.peek(0).IsAny("primary", "unique", "check", "references"):
 		k, err := c.constraint(column.Name)
 		if err != nil {

@@ -27,6 +27,8 @@ func (c *cursor) create() (any, error) {
 		return c.createView(orReplace, temporary)
 	case c.peek(0).Is("recursive") && c.peek(1).Is("view"):
 		return nil, c.refuse("CREATE RECURSIVE VIEW", "Write CREATE VIEW … AS WITH RECURSIVE …")
+	case c.peek(0).Is("sequence") && !temporary:
+		return c.createSequence(orReplace)
 	case c.peek(0).Is("schema") && !temporary:
 		return c.createSchema(orReplace)
 	case c.peek(0).Kind != lex.Word:
@@ -43,7 +45,6 @@ var creations = []struct{ words, advice string }{
 	{"index", "There are no indexes: scans skip chunks by their statistics. Store rows in a useful order with CREATE TABLE … AS SELECT … ORDER BY."},
 	{"materialized view", "CREATE TABLE … AS stores a query's result."},
 	{"foreign table", "Load the data with COPY … FROM or INSERT … SELECT."},
-	{"sequence", "Number rows with row_number() OVER (), or CREATE TEMP SEQUENCE for this session."},
 	{"type", "Write the type where it is used: STRUCT (x INTEGER); in the place of an ENUM varchar with CHECK (c IN ('a', 'b')). CREATE TEMP TYPE makes one for this session."},
 	{"domain", "Write its type and its CHECK at each column."},
 	{"macro", "CREATE TEMP MACRO makes one for this session."},

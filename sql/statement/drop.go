@@ -8,7 +8,7 @@ import (
 
 // object takes the kind of an object that the product knows.
 func (c *cursor) object() (Object, bool) {
-	for _, o := range []Object{Table, View, Schema} {
+	for _, o := range []Object{Table, View, Schema, Sequence} {
 		if c.accept(string(o)) {
 			return o, true
 		}
@@ -42,7 +42,7 @@ func (c *cursor) drop() (any, error) {
 }
 
 // privateObjects are what DuckDB keeps under a name in a schema, besides tables and views.
-var privateObjects = []string{"macro", "function", "sequence", "type", "index"}
+var privateObjects = []string{"macro", "function", "type", "index"}
 
 // dropPrivate reads what is dropped of what DuckDB keeps.
 func (c *cursor) dropPrivate() (any, error) {
@@ -76,10 +76,9 @@ func (c *cursor) truncate() (any, error) {
 			break
 		}
 	}
-	if c.peek(0).Is("restart") {
-		return nil, c.refuse("TRUNCATE … RESTART IDENTITY", "Leave it out: no column counts by itself.")
+	if t.Restart = c.accept("restart", "identity"); !t.Restart {
+		c.accept("continue", "identity")
 	}
-	c.accept("continue", "identity")
 	if t.Cascade = c.accept("cascade"); !t.Cascade {
 		c.accept("restrict")
 	}
@@ -113,6 +112,9 @@ func (c *cursor) alter() (any, error) {
 			return nil, c.unexpected()
 		}
 		return &Rename{Object: object, Name: name, IfExists: ifExists, To: to}, c.finish()
+	}
+	if object == Sequence {
+		return c.alterSequence(name, ifExists)
 	}
 	if object != Table {
 		return nil, c.refuseAlter(object)

@@ -87,6 +87,8 @@ func value(v reflect.Value, top bool) string {
 			out = v.Type().Name() + out
 		}
 		return out
+	case reflect.Pointer:
+		return value(v.Elem(), false)
 	case reflect.Slice:
 		var items []string
 		for i := range v.Len() {

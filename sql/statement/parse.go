@@ -197,6 +197,8 @@ func (c *cursor) head() (any, error) {
 		return c.alter()
 	case "truncate":
 		return c.truncate()
+	case "comment":
+		return c.comment()
 	default:
 		return c.sessionHead(t, verb)
 	}
@@ -249,7 +251,6 @@ var refusals = map[string]string{
 	"listen": "Ask for what changed, there are no notifications.", "notify": "There are no notifications.",
 	"lock":  "Leave it out: every transaction reads a snapshot, and a conflicting commit fails with 40001 and can be repeated.",
 	"grant": rolesAdvice, "revoke": rolesAdvice, "reassign": rolesAdvice, "security": rolesAdvice,
-	"comment": "Keep comments in the scripts that make the tables.",
 	"cluster": "CREATE OR REPLACE TABLE … AS SELECT … ORDER BY stores rows in another order.",
 	"reindex": "There are no indexes: scans skip chunks by their statistics.",
 	"refresh": "There are no materialized views; CREATE OR REPLACE TABLE … AS stores a query's result.",

@@ -1,6 +1,8 @@
 package statement
 
 import (
+	"strings"
+
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -32,8 +34,12 @@ func (c *cursor) insert(with string) (any, error) {
 	case c.accept("by", "name"):
 		i.ByName = true
 	case c.accept("by", "position"):
-	case c.peek(0).Is("overriding"):
-		return nil, c.refuse("INSERT … OVERRIDING", "Leave it out: no column makes its own values, what is given is stored.")
+	case c.accept("overriding"):
+		if !c.peek(0).IsAny("system", "user") || !c.peek(1).Is("value") {
+			return nil, c.unexpected()
+		}
+		i.Overriding = strings.ToUpper(c.next().Text)
+		c.next()
 	}
 	if c.accept("default", "values") {
 		return i, c.insertEnd(i)

@@ -71,8 +71,10 @@ type CreateTable struct {
 type Column struct {
 	Name, Type, Default string
 	NotNull             bool
-	Collated            bool // COLLATE with the order that all text has (IsPlainCollation) was written
-	At                  int  // position of the name in characters from 1
+	Identity            *Identity // nil: it is none
+	Generated           string    // the expression of GENERATED ALWAYS AS (…) STORED
+	Collated            bool      // COLLATE with the order that all text has (IsPlainCollation) was written
+	At                  int       // position of the name in characters from 1
 }
 
 // CreateTableAs is CREATE TABLE … AS Query.
@@ -99,6 +101,8 @@ type Insert struct {
 	Defaults []DefaultValue
 	// Conflict is ON CONFLICT, nil if there is none.
 	Conflict *Conflict
+	// Overriding is SYSTEM or USER, in capitals; empty: not written.
+	Overriding string
 	// Returning is the list behind RETURNING.
 	Returning string
 }
@@ -170,6 +174,8 @@ const (
 	Table  Object = "table"
 	View   Object = "view"
 	Schema Object = "schema"
+
+	Sequence Object = "sequence"
 )
 
 // Drop removes objects of one kind.
@@ -179,10 +185,11 @@ type Drop struct {
 	IfExists, Cascade bool
 }
 
-// Truncate empties tables.
+// Truncate empties tables, and with Restart has their columns count anew.
 type Truncate struct {
 	Names   []Name
 	Cascade bool // and what refers to them
+	Restart bool
 }
 
 // CreateSchema makes a schema.

@@ -5,8 +5,8 @@ import sys
 import traceback
 import uuid
 
-from sqlalchemy import (BigInteger, Boolean, Column, Date, DateTime, Integer, Interval, LargeBinary, MetaData, Numeric, String, Table, Text,
-                        cast, create_engine, extract, func, inspect, select, text)
+from sqlalchemy import (BigInteger, Boolean, Column, Date, DateTime, Identity, Integer, Interval, LargeBinary, MetaData, Numeric, Sequence, String, Table,
+                        Text, cast, create_engine, extract, func, inspect, select, text)
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session, declarative_base
@@ -116,14 +116,51 @@ def objects():
 
 
 @check
-def refused():
-    """Keys that the server would have to make are an error with the column's name, never a column of NULLs."""
-    for kind in (Integer, BigInteger):
+def serial():
+    """Keys that the server makes."""
+    base = declarative_base()
+
+    class Author(base):
+        __tablename__ = "alchemy_authors"
+        id = Column(Integer, primary_key=True)
+        name = Column(String)
+
+    class Book(base):
+        __tablename__ = "alchemy_books"
+        id = Column(BigInteger, Identity(always=True, start=100), primary_key=True)
+        number = Column(Integer, Sequence("alchemy_numbers", start=7))
+        name = Column(String)
+
+    e = create_engine(URL)
+    base.metadata.drop_all(e)
+    base.metadata.create_all(e)
+    with Session(e) as s:
+        authors = [Author(name=f"n{i}") for i in range(5)]
+        s.add_all(authors)
+        s.flush()
+        assert [a.id for a in authors] == [1, 2, 3, 4, 5], [a.id for a in authors]
+        books = [Book(name=f"b{i}") for i in range(3)]
+        s.add_all(books)
+        s.commit()
+        assert [(b.id, b.number) for b in books] == [(100, 7), (101, 8), (102, 9)], [(b.id, b.number) for b in books]
+        assert s.query(Author).filter(Author.id == 4).one().name == "n3"
+    with e.begin() as c:
+        assert c.execute(Author.__table__.insert().values(name="x")).inserted_primary_key[0] == 6
+        assert c.execute(Sequence("alchemy_numbers").next_value().select()).scalar() == 10
         try:
-            Table("alchemy_serial", MetaData(), Column("id", kind, primary_key=True)).create(create_engine(URL))
-            raise AssertionError("serial is not kept, and was taken")
-        except DBAPIError as e:
-            assert state(e) == "0A000" and '"id"' in str(e), e
+            c.execute(Book.__table__.insert().values(id=1))
+            raise AssertionError("a GENERATED ALWAYS column was given a value")
+        except DBAPIError as refused:
+            assert state(refused) == "428C9", refused
+    i = inspect(e)
+    assert set(i.get_sequence_names()) >= {"alchemy_numbers", "alchemy_authors_id_seq"}, i.get_sequence_names()
+    author = {c["name"]: c for c in i.get_columns("alchemy_authors")}
+    assert author["id"]["autoincrement"] is True and "nextval" in author["id"]["default"], author["id"]
+    book = {c["name"]: c for c in i.get_columns("alchemy_books")}
+    assert book["id"]["identity"]["always"] is True and book["id"]["identity"]["start"] == 100, book["id"]
+    again = MetaData()
+    again.reflect(e, only=["alchemy_books"])
+    assert again.tables["alchemy_books"].c.id.identity is not None
 
 
 def main():

@@ -31,6 +31,7 @@ CREATE MACRO pg_compat.pg_get_function_result(x) AS (SELECT d.result FROM pg_com
 CREATE MACRO pg_compat.pg_get_userbyid(x) AS coalesce((SELECT r.rolname FROM pg_compat.pg_authid r WHERE r.oid = x), 'unknown (OID=' || x || ')');
 CREATE MACRO pg_compat.obj_description(x) AS (SELECT min(d.description) FROM pg_compat.pg_description d WHERE d.objoid = x AND d.objsubid = 0),
   (x, catalog_name) AS (SELECT min(d.description) FROM pg_compat.pg_description d WHERE d.objoid = x AND d.objsubid = 0 AND d.classoid = (SELECT c.relation_oid FROM pg_compat.system_relation c WHERE c.schema = 'pg_catalog' AND c.relation = catalog_name));
+CREATE MACRO pg_compat.col_description(x, place) AS (SELECT min(d.description) FROM pg_compat.pg_description d WHERE d.objoid = x AND d.objsubid = place AND d.classoid = 1259);
 CREATE MACRO pg_compat.shobj_description(x, catalog_name) AS (SELECT min(d.description) FROM pg_compat.pg_shdescription d WHERE d.objoid = x);
 -- Visibility, privileges.
 CREATE MACRO pg_compat.pg_table_is_visible(x) AS x IN (SELECT r.oid FROM pg_compat.relation_names r WHERE r.visible);
@@ -41,6 +42,9 @@ CREATE MACRO pg_compat.pg_relation_size(x) AS coalesce((SELECT r.bytes FROM temp
 CREATE MACRO pg_compat.pg_database_size(x) AS (SELECT CAST(coalesce(sum(r.bytes), 0) AS BIGINT) FROM temp.csm_relation r);
 CREATE MACRO pg_compat.pg_tablespace_size(x) AS (SELECT CAST(coalesce(sum(r.bytes), 0) AS BIGINT) FROM temp.csm_relation r);
 CREATE MACRO pg_compat.relation_oid(x) AS CAST(coalesce(TRY_CAST(x AS UINTEGER), pg_compat.relation_lookup(x), CASE WHEN x IS NOT NULL THEN CAST(error('relation "' || x || '" does not exist') AS UINTEGER) END) AS UINTEGER);
+CREATE MACRO pg_compat.pg_get_serial_sequence(a, b) AS (SELECT min(pg_compat.quote_ident(r.schema) || '.' || pg_compat.quote_ident(r.name)) FROM temp.csm_sequences s JOIN temp.csm_relation r ON r.oid = s.oid
+  JOIN temp.csm_column c ON c.relation = s.owner AND c.number = s."column" WHERE s.owner = pg_compat.relation_oid(a) AND c.name = b);
+CREATE MACRO pg_compat.pg_sequence_last_value(x) AS (SELECT min(csm_sequence(s.number, 2)) FROM temp.csm_sequences s WHERE s.oid = pg_compat.relation_oid(x));
 CREATE MACRO pg_compat.type_oid(x) AS CAST(coalesce(TRY_CAST(x AS UINTEGER), pg_compat.type_lookup(x), CASE WHEN x IS NOT NULL THEN CAST(error('type "' || x || '" does not exist') AS UINTEGER) END) AS UINTEGER);
 CREATE MACRO pg_compat.namespace_oid(x) AS CAST(coalesce(TRY_CAST(x AS UINTEGER), pg_compat.namespace_lookup(x), CASE WHEN x IS NOT NULL THEN CAST(error('schema "' || x || '" does not exist') AS UINTEGER) END) AS UINTEGER);
 CREATE MACRO pg_compat.function_oid(x) AS CAST(coalesce(TRY_CAST(x AS UINTEGER), pg_compat.function_lookup(x), CASE WHEN x IS NOT NULL THEN CAST(error('function "' || x || '" does not exist') AS UINTEGER) END) AS UINTEGER);

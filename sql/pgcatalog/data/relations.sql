@@ -3,7 +3,7 @@
 -- becomes NULL, or 0, false and '' where PostgreSQL says NOT NULL. They come on top of the relation's .tsv file, unless the line
 -- says "instead of its file"; static_<relation> is the file. The order of this file is the order of creation.
 --
--- Sources: temp.csm_relation, temp.csm_column, temp.csm_constraint, temp.csm_schema (filled by Refresh), system_relation, system_column and
+-- Sources: temp.csm_relation, temp.csm_column, temp.csm_constraint, temp.csm_sequences, temp.csm_comment, temp.csm_schema (filled by Refresh), system_relation, system_column and
 -- type_display (from the .tsv files). Variables: csm_database (Refresh), csm_user, csm_path, csm_settings (SetSession), csm_prepared (SetPrepared).
 
 -- pg_catalog.pg_namespace
@@ -14,7 +14,7 @@ SELECT relation_oid AS oid, relation AS relname, schema_oid AS relnamespace, row
   CASE kind WHEN 'r' THEN 2 ELSE 0 END AS relam, relation_oid AS relfilenode, -1 AS reltuples, 'p' AS relpersistence, kind AS relkind, columns AS relnatts,
   kind = 'v' AS relhasrules, true AS relispopulated, 'n' AS relreplident FROM pg_compat.system_relation;
 SELECT oid, name AS relname, schema_oid AS relnamespace, oid + 2147483648 AS reltype, 10 AS relowner,
-  CASE kind WHEN 'r' THEN 2 ELSE 0 END AS relam, CASE kind WHEN 'r' THEN oid ELSE 0 END AS relfilenode, CASE kind WHEN 'r' THEN rows ELSE -1 END AS reltuples, CAST((bytes + 8191) // 8192 AS BIGINT) AS relpages,
+  CASE kind WHEN 'r' THEN 2 ELSE 0 END AS relam, CASE WHEN kind IN ('r', 'S') THEN oid ELSE 0 END AS relfilenode, CASE kind WHEN 'r' THEN rows WHEN 'S' THEN 1 ELSE -1 END AS reltuples, CASE kind WHEN 'S' THEN 1 ELSE CAST((bytes + 8191) // 8192 AS BIGINT) END AS relpages,
   'p' AS relpersistence, kind AS relkind, columns AS relnatts, kind = 'v' AS relhasrules, true AS relispopulated,
   CASE kind WHEN 'r' THEN 'd' ELSE 'n' END AS relreplident, coalesce(k.checks, 0) AS relchecks, coalesce(k.keys, 0) > 0 AS relhasindex, coalesce(k.references, 0) > 0 OR oid IN (SELECT c."references" FROM temp.csm_constraint c WHERE c.kind = 'f') AS relhastriggers
   FROM temp.csm_relation LEFT JOIN (SELECT relation AS constrained, CAST(count(*) FILTER (WHERE kind = 'c') AS SMALLINT) AS checks, count(*) FILTER (WHERE kind IN ('p', 'u')) AS keys,
@@ -37,11 +37,21 @@ SELECT relation_oid AS attrelid, c.name AS attname, c.type_oid AS atttypid, -1 A
   FROM pg_compat.system_column c JOIN pg_compat.static_pg_type t ON t.oid = c.type_oid;
 SELECT c.relation AS attrelid, c.name AS attname, c.type AS atttypid, -1 AS attstattarget, t.typlen AS attlen, c.number AS attnum, -1 AS attcacheoff, c.typmod AS atttypmod,
   CASE WHEN t.typcategory = 'A' THEN 1 ELSE 0 END AS attndims, t.typbyval AS attbyval, t.typalign AS attalign, t.typstorage AS attstorage, c.not_null AS attnotnull, c."default" IS NOT NULL AS atthasdef,
-  true AS attislocal, t.typcollation AS attcollation
+  c.identity AS attidentity, c.generated AS attgenerated, true AS attislocal, t.typcollation AS attcollation
   FROM temp.csm_column c LEFT JOIN pg_compat.static_pg_type t ON t.oid = c.type;
 
 -- pg_catalog.pg_attrdef
 SELECT relation * 2048 + number AS oid, relation AS adrelid, number AS adnum, "default" AS adbin FROM temp.csm_column WHERE "default" IS NOT NULL;
+
+-- pg_catalog.pg_sequence
+SELECT oid AS seqrelid, type AS seqtypid, start AS seqstart, increment AS seqincrement, max AS seqmax, min AS seqmin, cache AS seqcache, cycle AS seqcycle FROM temp.csm_sequences;
+
+-- pg_catalog.pg_depend
+SELECT 1259 AS classid, oid AS objid, 1259 AS refclassid, owner AS refobjid, "column" AS refobjsubid, CASE WHEN identity THEN 'i' ELSE 'a' END AS deptype FROM temp.csm_sequences WHERE owner <> 0;
+SELECT 2604 AS classid, c.relation * 2048 + c.number AS objid, 1259 AS refclassid, c.relation AS refobjid, CAST(c.number AS INTEGER) AS refobjsubid, 'a' AS deptype FROM temp.csm_column c WHERE c."default" IS NOT NULL;
+
+-- pg_catalog.pg_description
+SELECT object AS objoid, class AS classoid, part AS objsubid, comment AS description FROM temp.csm_comment;
 
 -- pg_catalog.pg_type
 SELECT oid + 2147483648 AS oid, name AS typname, schema_oid AS typnamespace, 10 AS typowner, -1 AS typlen, 'c' AS typtype, 'C' AS typcategory, true AS typisdefined, ',' AS typdelim, oid AS typrelid,
@@ -72,6 +82,10 @@ SELECT oid + 1073741824 AS oid, '_RETURN' AS rulename, oid AS ev_class, '1' AS e
 -- pg_catalog.pg_tables
 SELECT n.nspname AS schemaname, c.relname AS tablename, 'postgres' AS tableowner, false AS hasindexes, false AS hasrules, false AS hastriggers, false AS rowsecurity
   FROM pg_compat.pg_class c JOIN pg_compat.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p');
+
+-- pg_catalog.pg_sequences
+SELECT r.schema AS schemaname, r.name AS sequencename, 'postgres' AS sequenceowner, CASE s.type WHEN 21 THEN 'smallint' WHEN 23 THEN 'integer' ELSE 'bigint' END AS data_type, s.start AS start_value, s.min AS min_value, s.max AS max_value, s.increment AS increment_by, s.cycle AS cycle,
+  s.cache AS cache_size, csm_sequence(s.number, 2) AS last_value FROM temp.csm_sequences s JOIN temp.csm_relation r ON r.oid = s.oid;
 
 -- pg_catalog.pg_views
 SELECT n.nspname AS schemaname, c.relname AS viewname, 'postgres' AS viewowner, d.definition AS definition
@@ -120,7 +134,7 @@ SELECT coalesce(getvariable('csm_database'), 'csmsql') AS catalog_name, nspname 
 -- information_schema.tables
 SELECT coalesce(getvariable('csm_database'), 'csmsql') AS table_catalog, n.nspname AS table_schema, c.relname AS table_name, CASE c.relkind WHEN 'r' THEN 'BASE TABLE' ELSE 'VIEW' END AS table_type,
   CASE WHEN c.relkind = 'r' THEN 'YES' ELSE 'NO' END AS is_insertable_into, 'NO' AS is_typed
-  FROM pg_compat.pg_class c JOIN pg_compat.pg_namespace n ON n.oid = c.relnamespace;
+  FROM pg_compat.pg_class c JOIN pg_compat.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'v');
 
 -- information_schema.views
 SELECT coalesce(getvariable('csm_database'), 'csmsql') AS table_catalog, n.nspname AS table_schema, c.relname AS table_name, d.definition AS view_definition, 'NONE' AS check_option, 'NO' AS is_updatable, 'NO' AS is_insertable_into,
@@ -128,7 +142,7 @@ SELECT coalesce(getvariable('csm_database'), 'csmsql') AS table_catalog, n.nspna
   FROM pg_compat.pg_class c JOIN pg_compat.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN temp.csm_relation d ON d.oid = c.oid WHERE c.relkind = 'v';
 
 -- information_schema.columns
-SELECT coalesce(getvariable('csm_database'), 'csmsql') AS table_catalog, n.nspname AS table_schema, c.relname AS table_name, a.attname AS column_name, a.attnum AS ordinal_position, d.adbin AS column_default,
+SELECT coalesce(getvariable('csm_database'), 'csmsql') AS table_catalog, n.nspname AS table_schema, c.relname AS table_name, a.attname AS column_name, a.attnum AS ordinal_position, CASE WHEN a.attgenerated = '' THEN d.adbin END AS column_default,
   CASE WHEN a.attnotnull OR (a.typtype = 'd' AND a.typnotnull) THEN 'NO' ELSE 'YES' END AS is_nullable,
   CASE WHEN b.typcategory = 'A' AND b.typlen = -1 THEN 'ARRAY' ELSE coalesce(bd.before || coalesce(bd.after, ''), 'USER-DEFINED') END AS data_type,
   CASE WHEN b.oid IN (1042, 1043) AND a.modifier > 0 THEN a.modifier - 4 WHEN b.oid IN (1560, 1562) AND a.modifier > 0 THEN a.modifier END AS character_maximum_length,
@@ -139,13 +153,21 @@ SELECT coalesce(getvariable('csm_database'), 'csmsql') AS table_catalog, n.nspna
   CASE WHEN b.oid = 1082 THEN 0 WHEN b.oid IN (1083, 1114, 1184, 1266, 1186) THEN (CASE WHEN a.modifier < 0 THEN 6 ELSE a.modifier END) END AS datetime_precision,
   CASE WHEN a.typtype = 'd' THEN coalesce(getvariable('csm_database'), 'csmsql') END AS domain_catalog, CASE WHEN a.typtype = 'd' THEN 'information_schema' END AS domain_schema, CASE WHEN a.typtype = 'd' THEN a.typname END AS domain_name,
   coalesce(getvariable('csm_database'), 'csmsql') AS udt_catalog, CASE b.typnamespace WHEN 11 THEN 'pg_catalog' ELSE 'information_schema' END AS udt_schema, b.typname AS udt_name, CAST(a.attnum AS VARCHAR) AS dtd_identifier,
-  'NO' AS is_self_referencing, 'NO' AS is_identity, 'NO' AS identity_cycle, 'NEVER' AS is_generated, CASE c.relkind WHEN 'r' THEN 'YES' ELSE 'NO' END AS is_updatable
+  'NO' AS is_self_referencing, CASE WHEN a.attidentity IN ('a', 'd') THEN 'YES' ELSE 'NO' END AS is_identity, CASE a.attidentity WHEN 'a' THEN 'ALWAYS' WHEN 'd' THEN 'BY DEFAULT' END AS identity_generation,
+  CAST(q.start AS VARCHAR) AS identity_start, CAST(q.increment AS VARCHAR) AS identity_increment, CAST(q.max AS VARCHAR) AS identity_maximum, CAST(q.min AS VARCHAR) AS identity_minimum, CASE WHEN q.cycle THEN 'YES' ELSE 'NO' END AS identity_cycle, CASE WHEN a.attgenerated = 's' THEN 'ALWAYS' ELSE 'NEVER' END AS is_generated, CASE WHEN a.attgenerated = 's' THEN d.adbin END AS generation_expression, CASE c.relkind WHEN 'r' THEN 'YES' ELSE 'NO' END AS is_updatable
   FROM (SELECT x.*, y.typtype, y.typnotnull, y.typname, CASE WHEN y.typtype = 'd' THEN y.typbasetype ELSE y.oid END AS base, CASE WHEN y.typtype = 'd' THEN y.typtypmod ELSE x.atttypmod END AS modifier
       FROM pg_compat.pg_attribute x LEFT JOIN pg_compat.static_pg_type y ON y.oid = x.atttypid) AS a
   JOIN pg_compat.pg_class c ON c.oid = a.attrelid JOIN pg_compat.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_compat.static_pg_type b ON b.oid = a.base
   LEFT JOIN pg_compat.type_display bd ON bd.oid = b.oid
   LEFT JOIN pg_compat.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-  WHERE a.attnum > 0 AND NOT a.attisdropped;
+  LEFT JOIN temp.csm_sequences q ON q.identity AND q.owner = a.attrelid AND q."column" = a.attnum
+  WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v');
+
+-- information_schema.sequences
+SELECT coalesce(getvariable('csm_database'), 'csmsql') AS sequence_catalog, r.schema AS sequence_schema, r.name AS sequence_name, CASE s.type WHEN 21 THEN 'smallint' WHEN 23 THEN 'integer' ELSE 'bigint' END AS data_type,
+  CASE s.type WHEN 21 THEN 16 WHEN 23 THEN 32 ELSE 64 END AS numeric_precision, 2 AS numeric_precision_radix, 0 AS numeric_scale, CAST(s.start AS VARCHAR) AS start_value, CAST(s.min AS VARCHAR) AS minimum_value,
+  CAST(s.max AS VARCHAR) AS maximum_value, CAST(s.increment AS VARCHAR) AS increment, CASE WHEN s.cycle THEN 'YES' ELSE 'NO' END AS cycle_option
+  FROM temp.csm_sequences s JOIN temp.csm_relation r ON r.oid = s.oid WHERE NOT s.identity;
 
 -- information_schema.table_constraints
 SELECT coalesce(getvariable('csm_database'), 'csmsql') AS constraint_catalog, r.schema AS constraint_schema, k.name AS constraint_name, coalesce(getvariable('csm_database'), 'csmsql') AS table_catalog, r.schema AS table_schema,

@@ -1,0 +1,136 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/csmsql/csmsql/catalog/internal/message"
+	"github.com/csmsql/csmsql/catalog/store"
+)
+
+// A counter is a record beside the contents: it changes at once and for everybody, whatever transactions do, and no
+// commit of a table compares it, nor does a change of it take part in one. Who uses one reserves many numbers with one
+// change (package engine/sequence).
+
+// CounterID names a counter for ever.
+type CounterID uint64
+
+// Count is how far a counter has come.
+type Count struct {
+	// Last number that was given out, or, unless it is Given, the one that comes first.
+	Last  int64
+	Given bool
+	// Set counts how often it was set, and not only given out from.
+	Set uint64
+}
+
+const (
+	countLast  = 1
+	countGiven = 2
+	countSet   = 3
+)
+
+func (c *Count) encode() []byte {
+	w := message.Writer{}
+	w.Int(countLast, c.Last)
+	if c.Given {
+		w.Uint(countGiven, 1)
+	}
+	w.OptionalUint(countSet, c.Set)
+	return w.Buf
+}
+
+func decodeCount(data []byte) (*Count, error) {
+	c := &Count{}
+	r := message.NewReader(data)
+	for r.Next() {
+		switch r.Field() {
+		case countLast:
+			c.Last = r.Int()
+		case countGiven:
+			c.Given = r.Uint() != 0
+		case countSet:
+			c.Set = r.Uint()
+		default:
+			r.Skip()
+		}
+	}
+	return c, damaged("counter", r.Err())
+}
+
+// NewCounter names a counter that nobody has. It has no record before it is changed.
+func (c *Catalog) NewCounter(ctx context.Context) (CounterID, error) {
+	id, err := c.newIdentity(ctx)
+	return CounterID(id), err
+}
+
+// Counter reads a counter; nil: nothing was done to it yet.
+func (c *Catalog) Counter(ctx context.Context, id CounterID) (*Count, error) {
+	count, _, err := c.counter(ctx, id)
+	return count, err
+}
+
+func (c *Catalog) counter(ctx context.Context, id CounterID) (*Count, store.Revision, error) {
+	item, ok, err := c.store.Get(ctx, counterKey(id))
+	if err != nil {
+		return nil, 0, fmt.Errorf("read counter %d: %w", id, err)
+	}
+	if !ok {
+		return nil, 0, nil
+	}
+	count, err := decodeCount(item.Value)
+	return count, item.Revision, err
+}
+
+// ChangeCounter gives a counter what change makes of it, durably; it is asked again if another node was faster, and
+// nothing is done if it gives nil. If it is not known whether the store did it (ErrOutcomeUnknown), the counter may be
+// as it was or as change made it.
+func (c *Catalog) ChangeCounter(ctx context.Context, id CounterID, change func(now *Count) (*Count, error)) error {
+	return c.changeCounter(ctx, id, false, change)
+}
+
+// SetCounter is ChangeCounter of which every node is told (Options.Set) before it begins a snapshot after it.
+func (c *Catalog) SetCounter(ctx context.Context, id CounterID, change func(now *Count) (*Count, error)) error {
+	return c.changeCounter(ctx, id, true, change)
+}
+
+func (c *Catalog) changeCounter(ctx context.Context, id CounterID, tell bool,
+	change func(now *Count) (*Count, error)) error {
+	for {
+		now, revision, err := c.counter(ctx, id)
+		if err != nil {
+			return err
+		}
+		next, err := change(now)
+		if err != nil || next == nil {
+			return err
+		}
+		t := store.Transaction{
+			Compares: []store.Compare{unchanged(counterKey(id), revision)},
+			Puts:     []store.Item{{Key: counterKey(id), Value: next.encode()}},
+		}
+		if tell && c.shared() { // the token is no commit's: it has the others wait until they have seen this
+			t.Puts = append(t.Puts, store.Item{Key: setKey(id)}, store.Item{Key: commitKey, Value: []byte(c.identity)})
+		}
+		_, err = c.store.Commit(ctx, t)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, store.ErrUnknown):
+			return fmt.Errorf("%w: counter %d: %w", ErrOutcomeUnknown, id, err)
+		case !isConflict(err):
+			return fmt.Errorf("change counter %d: %w", id, err)
+		}
+	}
+}
+
+// counts tells whether a view has the counter.
+func (c *Contents) counts(id CounterID) bool {
+	for _, e := range c.views {
+		if e.view.Counter == id {
+			return true
+		}
+	}
+	return false
+}

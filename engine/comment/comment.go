@@ -1,0 +1,151 @@
+package comment
+
+import (
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/constraint"
+	"github.com/csmsql/csmsql/engine/sequence"
+	"github.com/csmsql/csmsql/engine/snapshot"
+	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
+)
+
+// key of the metadata of a schema, and of a field.
+const key = "csm.comment"
+
+// Of is the comment of a table or view that has these columns.
+func Of(columns *arrow.Schema) string {
+	text, _ := columns.Metadata().GetValue(key)
+	return text
+}
+
+// OfField is that of a column.
+func OfField(f arrow.Field) string {
+	text, _ := f.Metadata.GetValue(key)
+	return text
+}
+
+// with is metadata that has the comment.
+func with(meta arrow.Metadata, text string) arrow.Metadata {
+	var keys, values []string
+	for i, k := range meta.Keys() {
+		if k != key {
+			keys, values = append(keys, k), append(values, meta.Values()[i])
+		}
+	}
+	if text != "" {
+		keys, values = append(keys, key), append(values, text)
+	}
+	return arrow.NewMetadata(keys, values)
+}
+
+// Kept is a field that has the comment of another one, which it is put in the place of.
+func Kept(f, was arrow.Field) arrow.Field {
+	f.Metadata = with(f.Metadata, OfField(was))
+	return f
+}
+
+// Put is COMMENT ON.
+func Put(tx *catalog.Transaction, v *snapshot.View, head *statement.Comment) error {
+	if head.Object == statement.Schema {
+		if err := snapshot.OwnDatabase(head.Name.Schema, head.Name.String()); err != nil {
+			return err
+		}
+		if !v.Contents.HasSchema(head.Name.Name) {
+			return sqlerror.New("3F000", "schema %q does not exist", head.Name.Name)
+		}
+		return tx.CommentSchema(head.Name.Name, head.Text)
+	}
+	version := v.Lookup(head.Name.Database, head.Name.Schema, head.Name.Name)
+	view := v.LookupView(head.Name.Database, head.Name.Schema, head.Name.Name)
+	if err := fits(head, version != nil, view); err != nil {
+		return err
+	}
+	if version == nil {
+		return ofView(tx, view, head)
+	}
+	table := version.Table()
+	columns, err := commented(table.Columns, table.Name.Name, head)
+	if err != nil {
+		return err
+	}
+	return tx.Redeclare(table.Name, columns)
+}
+
+// fits is an error unless what is there is what the statement says.
+func fits(head *statement.Comment, table bool, view *catalog.View) error {
+	_, counts := sequence.Of(view)
+	words := map[statement.Object]string{
+		statement.Table: "a table", statement.View: "a view", statement.Sequence: "a sequence",
+	}
+	var is bool
+	switch {
+	case !table && view == nil:
+		e := sqlerror.New("42P01", "relation %q does not exist", head.Name.String())
+		if v := head.Name; v.Schema == "" && v.Database == "" {
+			e.At = v.At
+		}
+		return e
+	case head.Column != "":
+		is = !counts
+	case head.Object == statement.Table:
+		is = table
+	case head.Object == statement.View:
+		is = view != nil && !counts
+	default:
+		is = counts
+	}
+	if !is {
+		return sqlerror.New("42809", "%q is not %s", head.Name.Name, words[head.Object])
+	}
+	return nil
+}
+
+// commented are the columns of a table or view with a comment on it, on one of them, or on a constraint.
+func commented(columns *arrow.Schema, relation string, head *statement.Comment) (*arrow.Schema, error) {
+	meta, fields := columns.Metadata(), columns.Fields()
+	switch {
+	case head.Constraint != "":
+		list, err := constraint.Of(columns)
+		if err != nil {
+			return nil, err
+		}
+		for i := range list {
+			if list[i].Name == head.Constraint {
+				list[i].Comment = head.Text
+				return constraint.Mark(columns, list)
+			}
+		}
+		return nil, sqlerror.New("42704", "constraint %q for table %q does not exist", head.Constraint, relation)
+	case head.Column == "":
+		meta = with(meta, head.Text)
+		return arrow.NewSchema(fields, &meta), nil
+	}
+	for i, f := range fields {
+		if strings.EqualFold(f.Name, head.Column) {
+			fields[i].Metadata = with(f.Metadata, head.Text)
+			return arrow.NewSchema(fields, &meta), nil
+		}
+	}
+	return nil, sqlerror.New("42703", "column %q of relation %q does not exist", head.Column, relation)
+}
+
+func ofView(tx *catalog.Transaction, view *catalog.View, head *statement.Comment) error {
+	if head.Constraint != "" {
+		return sqlerror.New("42704", "constraint %q for table %q does not exist", head.Constraint, view.Name.Name)
+	}
+	if view.Columns == nil {
+		return sqlerror.New("0A000", "view %q of an older catalog can have no comment", view.Name.Name).
+			WithHint("Make the view anew.")
+	}
+	columns, err := commented(view.Columns, view.Name.Name, head)
+	if err != nil {
+		return err
+	}
+	next := *view
+	next.Columns = columns
+	return tx.Redefine(view.Name, &next)
+}
