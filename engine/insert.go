@@ -342,9 +342,7 @@ func (st *Statement) insertConstants(ctx context.Context, head *statement.Insert
 	if table == nil || err != nil {
 		return nil, err
 	}
-	rows, ok := ins.constants.Rows(args, func(number int64, n int) ([]int64, error) {
-		return s.sequences.Next(ins.contents, number, n)
-	})
+	rows, ok := ins.constants.Rows(args, s.sequences.Of(ins.contents))
 	ins.contents = nil
 	if !ok {
 		return nil, nil

@@ -128,7 +128,9 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 	s.conn, s.account = conn, e.account.Open(options.ProcessID, options.User)
 	s.turn = e.turns.Flow()
 	conn.OnSetConfig(s.settings.Called)
-	s.converse()
+	readOnly := func() bool { return s.modes().ReadOnly }
+	s.sequences = sequence.Converse(s.life.Context, e.sequences, e.catalog, readOnly, s.temporarySequences)
+	conn.OnSequence(s.sequences.Answer)
 	err = s.account.Begin(account.SessionBytes)
 	if err == nil {
 		err = s.lookInShared()
@@ -324,11 +326,4 @@ func (s *Session) seeing(contents *catalog.Contents, l *lease.Lease, own snapsho
 	}
 	s.sequences.See(v)
 	return v
-}
-
-// converse has the session's connection ask it for values of sequences.
-func (s *Session) converse() {
-	reads := func() bool { return s.modes().ReadOnly }
-	s.sequences = sequence.Converse(s.life.Context, s.engine.sequences, s.engine.catalog, reads, s.temporarySequences)
-	s.conn.OnSequence(s.sequences.Answer)
 }

@@ -115,6 +115,11 @@ func (c *Conversation) Next(contents *catalog.Contents, number int64, n int) ([]
 	return c.next(view, d, n)
 }
 
+// Of is Next with the contents.
+func (c *Conversation) Of(contents *catalog.Contents) func(number int64, n int) ([]int64, error) {
+	return func(number int64, n int) ([]int64, error) { return c.Next(contents, number, n) }
+}
+
 func (c *Conversation) next(view *catalog.View, d Definition, n int) ([]int64, error) {
 	if err := c.may("nextval"); err != nil {
 		return nil, err
