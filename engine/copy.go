@@ -147,6 +147,9 @@ func (st *Statement) prepareCopyFrom(ctx context.Context, head *statement.Copy) 
 	if _, err := files.Columns(version.Table().Columns, head.Columns); err != nil {
 		return st.parsed.PointAt(err, head.Name.Name)
 	}
+	if head.Columns == nil && cast.Generates(version.Table().Columns) { // who reads the stream asks the head
+		head.Columns = cast.Written(version.Table().Columns)
+	}
 	if head.Client {
 		st.run = func(context.Context, []any) (*Rows, error) {
 			return nil, sqlerror.New("08P01", "COPY FROM STDIN needs a stream of rows")

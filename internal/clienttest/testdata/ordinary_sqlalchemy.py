@@ -51,11 +51,7 @@ def tables():
         assert tuple(c.execute(asked).one()) == (18, decimal.Decimal("22.50"), "9")
         assert c.execute(select(extract("year", TABLE.c.d)).limit(1)).scalar() == 2024
     with e.connect() as c:
-        try:
-            c.execute(postgresql.insert(TABLE).values(ROW).on_conflict_do_nothing())
-            raise AssertionError("ON CONFLICT is not kept, and was taken")
-        except DBAPIError as refused:
-            assert state(refused) == "0A000", refused
+        assert c.execute(postgresql.insert(TABLE).values(ROW).on_conflict_do_nothing()).rowcount == 0
 
 
 @check
