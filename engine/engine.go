@@ -205,7 +205,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	e.scans = scan.Tables{Facts: &e.facts, Reader: e.reader, Ours: func(c *catalog.Chunk) bool { return member.Holds(e.node, c) }, Threads: e.threads, KeysMost: min(e.memory.Keys, scan.KeysMost)}
 	e.upkeep = e.newKeeper()
 	e.rows = &gathering.Writer{Catalog: e.catalog, Keeper: e.upkeep}
-	e.inserts.Store = e.rows.Commit
+	e.inserts.Store, e.keys.Store = e.rows.Commit, e.upkeep.ChangeOfItself
 	e.loader = e.newLoader()
 	e.startFragments()
 	return e.mirror.Open(e.db, systemtable.Columns(), e.config.Log)

@@ -193,3 +193,47 @@ func TestForeignKeysBetweenLookAndStore(t *testing.T) {
 	require.Equal(t, []string{"2"}, rows(t, a, "SELECT p FROM c"))
 	c.requireSpace()
 }
+
+// FK1: children that follow, when others add some meanwhile: a statement alone is repeated, and takes those along, too.
+func TestChildrenFollowAtOnce(t *testing.T) {
+	t.Parallel()
+	test := func(t *testing.T, sessions []*engine.Session, each int) {
+		a, b := sessions[0], sessions[1]
+		exec(t, a, "CREATE TABLE p (id int PRIMARY KEY); CREATE TABLE c (p int REFERENCES p ON DELETE CASCADE, q int REFERENCES p ON DELETE SET NULL)")
+		exec(t, a, "INSERT INTO p SELECT i FROM range(6) r(i); BEGIN; DELETE FROM p WHERE id = 1")
+		exec(t, b, "INSERT INTO c VALUES (1, 2)")
+		require.Equal(t, `40001 Key (id)=(1) is still referenced from table "c".`, keyRefused(t, a, "COMMIT"))
+		exec(t, a, "DELETE FROM p WHERE id = 2")
+		require.Equal(t, []string{"1|(null)"}, rows(t, a, "SELECT * FROM c"))
+
+		var writers errgroup.Group
+		for w, s := range sessions {
+			r := rand.New(rand.NewPCG(7, uint64(w)))
+			writers.Go(func() error {
+				for range each {
+					id := r.IntN(6)
+					text := []string{
+						fmt.Sprintf("DELETE FROM p WHERE id = %d", id), fmt.Sprintf("INSERT INTO p VALUES (%d) ON CONFLICT DO NOTHING", id),
+						fmt.Sprintf("INSERT INTO c VALUES (%d, NULL), (NULL, %[1]d)", id), fmt.Sprintf("INSERT INTO c SELECT p, %d FROM c LIMIT 2", id),
+					}[r.IntN(4)]
+					_, err := s.Exec(t.Context(), text)
+					if err != nil && (text[0] == 'D' || stateOf(err) != "23503") {
+						return fmt.Errorf("%s: %w", text, err)
+					}
+				}
+				return nil
+			})
+		}
+		require.NoError(t, writers.Wait())
+		require.Equal(t, []string{"0"}, rows(t, a, "SELECT count(*) FROM c WHERE p NOT IN (SELECT id FROM p) OR q NOT IN (SELECT id FROM p)"))
+	}
+	t.Run("one node", func(t *testing.T) {
+		e := open(t)
+		test(t, []*engine.Session{session(t, e), session(t, e), session(t, e), session(t, e)}, 60)
+	})
+	t.Run("three nodes", func(t *testing.T) {
+		c := newCluster(t, 3)
+		test(t, []*engine.Session{c.session(0), c.session(1), c.session(2)}, 25)
+		c.requireSpace()
+	})
+}

@@ -191,7 +191,8 @@ func referable(k constraint.Constraint, child, parent *arrow.Schema, others []co
 			WithHint("Mend the rows that are there first, and leave NOT VALID out.")
 	}
 	for _, action := range [][2]string{{"DELETE", k.OnDelete}, {"UPDATE", k.OnUpdate}} {
-		if a := action[1]; a != "" && a != "NO ACTION" && a != "RESTRICT" {
+		follows := action[0] == "DELETE" && (action[1] == "CASCADE" || action[1] == "SET NULL")
+		if a := action[1]; a != "" && a != "NO ACTION" && a != "RESTRICT" && !follows {
 			return sqlerror.New("0A000", "FOREIGN KEY … ON %s %s is not supported", action[0], a).
 				WithHint("Leave it out, and change the rows that refer to others first.")
 		}

@@ -1,7 +1,8 @@
 // Package reference holds the rows of tables to their FOREIGN KEYs.
 //
 //	statement ─► rows that came to a child ─► Keeper.Changed: their parents are there
-//	          └► rows that went from a parent, and whose keys did not come again: no child has them
+//	          └► rows that went from a parent, and whose keys did not come again: no child has them,
+//	              or it follows (ON DELETE CASCADE, SET NULL), which is looked at in turn
 //	COMMIT ───► Keeper.Relate: rows that came to a child since the snapshot have no key that went meanwhile
 //
 // What keys went is found by the positions of deleted rows, so that it costs what was deleted. Both sides of a pair of
@@ -28,5 +29,5 @@
 //
 // # What it does not do
 //
-// It defers nothing to COMMIT, and knows no constraint triggers.
+// It defers nothing to COMMIT. Nothing follows a parent that is updated.
 package reference

@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/definition"
+	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/key"
 )
 
@@ -18,6 +19,9 @@ import (
 // concurrent use.
 type Keeper struct {
 	key.Keeper
+	// Store deletes rows of a version of a table and writes others.
+	Store func(ctx context.Context, tx *catalog.Transaction, version *catalog.TableVersion,
+		fill func(*ingest.Writer, []ingest.Limit) (map[int]*positions.Set, error)) error
 	// passRows is of how many keys digests are kept at once; 0: passRows.
 	passRows int
 }
@@ -45,15 +49,23 @@ func (k *Keeper) Changed(ctx context.Context, tx *catalog.Transaction, before *c
 			return err
 		}
 	}
+	stated := tx.Contents()
+	for i := 0; i < len(all); i++ {
+		followed, err := k.parents(ctx, tx, all[i])
+		if err != nil {
+			return err
+		}
+		all = append(all, followed...)
+	}
 	for _, c := range all {
+		if is, ok := tx.Contents().Table(c.is.Table().Name); ok {
+			c.is = is // what followed is gone
+		}
 		if err := k.children(ctx, c, tx.Contents().TableOf); err != nil {
 			return err
 		}
-		if err := k.parents(ctx, c, tx.Contents().TableOf); err != nil {
-			return err
-		}
 	}
-	return nil
+	return k.Keeper.Changed(ctx, tx, stated)
 }
 
 // note puts it on the record of parents that a table refers to them (FK3).
@@ -126,32 +138,45 @@ func (k *Keeper) children(ctx context.Context, c changed, find finder) error {
 	return nil
 }
 
-// parents is an error if a row that went from a table has children.
-func (k *Keeper) parents(ctx context.Context, c changed, find finder) error {
+// parents is an error if a row that went from a table has children, unless these follow: then it gives what that
+// changed.
+func (k *Keeper) parents(ctx context.Context, tx *catalog.Transaction, c changed) (followed []changed, err error) {
 	if c.was == nil {
-		return nil
+		return nil, nil
+	}
+	find := func(id catalog.TableID, hint catalog.TableName) (*catalog.TableVersion, bool) {
+		return tx.Contents().TableOf(id, hint)
 	}
 	refs, err := to(c.is.Table(), find)
-	if err != nil || len(refs) == 0 {
-		return err
+	if err != nil {
+		return nil, err
 	}
 	for i := range refs {
 		if err := definition.Comparable(refs[i].Constraint, refs[i].child.Columns, refs[i].parent.Columns); err != nil {
-			return err
+			return nil, err
 		}
 		child, ok := find(refs[i].child.ID, refs[i].child.Name)
 		if !ok {
 			continue
 		}
+		if refs[i].acts() {
+			more, err := k.follow(ctx, tx, &refs[i], c, child)
+			if err != nil {
+				return nil, err
+			}
+			if more != nil {
+				followed, child = append(followed, *more), more.is
+			}
+		}
 		rows, err := chunks(ctx, child)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := k.apart(ctx, &refs[i], c, child, rows, refs[i].needed); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return followed, nil
 }
 
 func chunks(ctx context.Context, v *catalog.TableVersion) (list []catalog.Position, err error) {

@@ -2,8 +2,10 @@ package reference
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Relate is an error, 23503, if a transaction cannot be committed behind what others have committed since its snapshot:
@@ -83,7 +85,11 @@ func (k *Keeper) asParent(ctx context.Context, c *catalog.Commitment,
 		if err != nil {
 			return nil, err
 		}
-		if err := k.apart(ctx, r, changed{was, v}, now, rows, r.needed); err != nil {
+		err = k.apart(ctx, r, changed{was, v}, now, rows, r.needed)
+		if err != nil && r.acts() && sqlerror.State(err) == "23503" { // once more, and it goes with its parent
+			err = fmt.Errorf("%w: %w", catalog.ErrConflict, err)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

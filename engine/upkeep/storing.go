@@ -92,6 +92,12 @@ func (k *Keeper) Change(ctx context.Context, tx *catalog.Transaction, version *c
 	return tx.Append(name, chunks)
 }
 
+// ChangeOfItself is Change of rows that no session gives: checks see them in UTC.
+func (k *Keeper) ChangeOfItself(ctx context.Context, tx *catalog.Transaction, version *catalog.TableVersion,
+	fill func(w *ingest.Writer, limits []ingest.Limit) (map[int]*positions.Set, error)) error {
+	return k.Change(ctx, tx, version, "Etc/UTC", fill)
+}
+
 // StoreBatch is Store of one batch, which it releases.
 func (k *Keeper) StoreBatch(ctx context.Context, tx *catalog.Transaction, name catalog.TableName,
 	batch arrow.RecordBatch) error {

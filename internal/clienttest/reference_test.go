@@ -14,6 +14,44 @@ const referenceTables = `CREATE TABLE p (id int PRIMARY KEY, a int, b text, UNIQ
 	CREATE TABLE f (a bigint, b text, CONSTRAINT whole FOREIGN KEY (b, a) REFERENCES p (b, a) MATCH FULL ON DELETE RESTRICT ON UPDATE NO ACTION);
 	CREATE TABLE t (id int PRIMARY KEY, boss smallint REFERENCES t)`
 
+const followingTables = `CREATE TABLE p (id int PRIMARY KEY, a int UNIQUE);
+	CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p ON DELETE CASCADE, a int REFERENCES p (a) ON DELETE SET NULL, v text);
+	CREATE TABLE d (c int REFERENCES c ON DELETE CASCADE, p int NOT NULL REFERENCES p ON DELETE SET NULL);
+	CREATE TABLE t (id int PRIMARY KEY, boss int REFERENCES t ON DELETE CASCADE, p int REFERENCES p ON DELETE CASCADE)`
+
+// TestChildrenFollowAsInPostgres: ON DELETE CASCADE and SET NULL, over several tables and in one.
+func TestChildrenFollowAsInPostgres(t *testing.T) {
+	w := newTwins(t, followingTables)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	g := &referenceGenerator{conflictGenerator{rand.New(rand.NewPCG(seed, 1))}}
+	counts := map[string]int{}
+	for i := range 700 {
+		if i%70 == 0 {
+			w.tell(t, "TRUNCATE p CASCADE")
+			w.told = nil
+			w.tell(t, "INSERT INTO p SELECT i, i % 12 FROM generate_series(1, 12) AS g(i)")
+		}
+		n := g.number
+		sql := []string{
+			fmt.Sprintf("INSERT INTO p VALUES (%s, %s)", n(), n()), fmt.Sprintf("INSERT INTO c VALUES (%s, %s, %s, 'v')", n(), n(), n()),
+			fmt.Sprintf("INSERT INTO c SELECT id + 20, id, a, 'all' FROM p WHERE id > %s", n()), fmt.Sprintf("INSERT INTO d VALUES (%s, %s)", n(), n()),
+			fmt.Sprintf("INSERT INTO t VALUES (%s, %s, %s)", n(), n(), n()), fmt.Sprintf("INSERT INTO t SELECT i, i - 1, NULL FROM generate_series(%d, 9) AS g(i)", g.IntN(9)),
+			fmt.Sprintf("DELETE FROM p WHERE id = %s", n()), fmt.Sprintf("DELETE FROM p WHERE id = %s", n()), fmt.Sprintf("DELETE FROM p WHERE id > %s RETURNING *", n()), fmt.Sprintf("DELETE FROM c WHERE id = %s", n()),
+			fmt.Sprintf("DELETE FROM t WHERE id = %s", n()), "DELETE FROM d WHERE p > " + n(), fmt.Sprintf("UPDATE p SET id = id + 50 WHERE id = %s", n()),
+			fmt.Sprintf("UPDATE c SET a = %s WHERE id = %s", n(), n()), g.one("BEGIN", "COMMIT", "ROLLBACK"),
+		}[g.IntN(15)]
+		counts[strings.Fields(w.tell(t, sql))[0]]++
+		if w.ours.conn.TxStatus() == 'E' {
+			w.tell(t, "ROLLBACK")
+		}
+		for _, table := range []string{"p", "c", "d", "t"} {
+			w.tell(t, "SELECT * FROM "+table+" ORDER BY 1, 2")
+		}
+	}
+	t.Log(counts, w.refused, w.otherwise)
+}
+
 // TestForeignKeysAsInPostgres: random statements over tables with foreign keys do what they do in PostgreSQL.
 func TestForeignKeysAsInPostgres(t *testing.T) {
 	w := newTwins(t, referenceTables)
