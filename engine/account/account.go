@@ -104,7 +104,7 @@ func (n *Node) Open(id uint32, user string) *Session {
 func (s *Session) Close() {
 	n := s.node
 	defer n.check()
-	n.forget(s)
+	defer n.forget(s) // not before the sums are without it
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	had := charge{s.used + s.base, s.brief, s.base}
