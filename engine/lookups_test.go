@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -145,6 +146,22 @@ func TestLookupsWithParameters(t *testing.T) {
 	exec(t, duck, "SET csm.backend = 'duckdb'")
 	rng := rand.New(rand.NewPCG(3, 4))
 	byKernels := 0
+	for _, sql := range []string{
+		"SELECT $1::int", "SELECT $1::smallint", "SELECT $1::bigint", "SELECT $1::int + 1", "SELECT $1::text", "SELECT $1::float8 * 2",
+		"SELECT $1::bool", "SELECT $1::date", "SELECT $1::timestamp", "SELECT id FROM lookup WHERE small = $1::smallint",
+		"SELECT id FROM lookup WHERE id < $1::int", "SELECT $1 + 1", "SELECT -$1::int", "SELECT $1::int / 2",
+	} {
+		for range 30 {
+			arg := lookupArgument(rng, rng.IntN(500))
+			if rng.IntN(3) == 0 {
+				arg = []any{int64(70000), int64(3_000_000_000), int64(-3_000_000_000), "3000000000", int64(math.MaxInt64), "2147483648", int32(-5), uint64(math.MaxUint64)}[rng.IntN(8)]
+			}
+			want, wrong := tryRows(duck, sql, arg)
+			got, err := tryRows(kernels, sql, arg)
+			require.Equal(t, want, got, "%s %v", sql, arg)
+			require.Equal(t, fmt.Sprint(wrong), fmt.Sprint(err), "%s %T %v", sql, arg, arg)
+		}
+	}
 	for _, condition := range []string{
 		"id = $1", "id = $1 AND small > $2", "other = $1", "small = $1", "n = $1", "x > $1", "t = $1", "v = $1", "d = $1", "at < $1", "zoned = $1",
 		"b = $1", "u = $1", "id BETWEEN $1 AND $2", "id = $2 AND small = $1", "id = $1 AND x = $1", "must IN ($1, $2)", "j = $1",

@@ -28,7 +28,11 @@ func bindArguments(q *plan.Query, args []any) ([]plan.Value, error) {
 		switch {
 		case err != nil:
 		case reason != "":
-			err = argumentError(n, "%v (%T) %s %s", args[n-1], args[n-1], reason, x.Type)
+			wrong := argumentError(n, "%v (%T) %s %s", args[n-1], args[n-1], reason, x.Type)
+			if reason == notWithin {
+				wrong.Code = "22003"
+			}
+			err = wrong
 		case values[n-1].Kind() != plan.Unknown && values[n-1] != v:
 			err = argumentError(n, "%v (%T) would be two different values of the types it is used as", args[n-1], args[n-1])
 		}
@@ -36,6 +40,9 @@ func bindArguments(q *plan.Query, args []any) ([]plan.Value, error) {
 	})
 	return values, err
 }
+
+// notWithin is the reason of numbers that a type has not.
+const notWithin = "does not fit"
 
 func eachParameter(q *plan.Query, visit func(*plan.Expr)) {
 	var walk func(*plan.Expr)
@@ -93,10 +100,18 @@ func integerArgument(t plan.Type, arg any) (plan.Value, string) {
 		return plan.Value{}, "is not surely a"
 	}
 	limit := digits(max(t.Precision-t.Scale, 0))
-	if t.Kind == plan.KindDecimal && (i < -limit || i > limit) {
-		return plan.Value{}, "does not fit"
+	bounds, bounded := ranges[t.Kind]
+	if t.Kind == plan.KindDecimal && (i < -limit || i > limit) || bounded && (i < bounds.least || i > bounds.most) {
+		return plan.Value{}, notWithin
 	}
 	return plan.IntValue(i), ""
+}
+
+// ranges are those of integers narrower than BIGINT: a cast of a parameter to one of them may fail.
+var ranges = map[plan.TypeKind]struct{ least, most int64 }{
+	plan.KindTinyInt: {math.MinInt8, math.MaxInt8}, plan.KindUTinyInt: {0, math.MaxUint8},
+	plan.KindSmallInt: {math.MinInt16, math.MaxInt16}, plan.KindUSmallInt: {0, math.MaxUint16},
+	plan.KindInteger: {math.MinInt32, math.MaxInt32}, plan.KindUInteger: {0, math.MaxUint32},
 }
 
 func asInt(arg any) (int64, bool) {

@@ -10,7 +10,7 @@ var (
 	// ErrOverflow: a result does not fit its type (22003).
 	ErrOverflow = errors.New("numeric value out of range")
 	// ErrArgument: a parameter is missing, or its Go value does not surely mean one value of the type asked for
-	// (22023). The engine may run the statement on DuckDB instead.
+	// (22023, or 22003 of a number beyond the type). The engine may run the statement on DuckDB instead.
 	ErrArgument = errors.New("parameter value")
 	// ErrLayout: a source delivered columns that are not what the plan scans (XX000).
 	ErrLayout = errors.New("unexpected column layout")
@@ -35,7 +35,7 @@ func overflow(format string, args ...any) error {
 	return &Error{ErrOverflow, "22003", fmt.Sprintf(format, args...)}
 }
 
-func argumentError(n int, format string, args ...any) error {
+func argumentError(n int, format string, args ...any) *Error {
 	return &Error{ErrArgument, "22023", fmt.Sprintf("$%d: ", n) + fmt.Sprintf(format, args...)}
 }
 

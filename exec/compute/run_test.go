@@ -211,7 +211,7 @@ func TestErrors(t *testing.T) {
 	}{
 		{"SELECT 2147483647 + 1 AS c", nil, compute.ErrOverflow, "22003"},
 		{"SELECT -(id + 9223372036854775800) AS c FROM r", nil, compute.ErrOverflow, "22003"},
-		{"SELECT $1::int", []any{int64(math.MaxInt32 + 1)}, compute.ErrOverflow, "22003"},
+		{"SELECT $1::int", []any{int64(math.MaxInt32 + 1)}, compute.ErrArgument, "22003"},
 		{"SELECT $1::int", nil, compute.ErrArgument, "22023"},
 		{"SELECT $1::int", []any{"5x"}, compute.ErrArgument, "22023"},
 		{"SELECT $1::int", []any{2.5}, compute.ErrArgument, "22023"},
