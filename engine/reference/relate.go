@@ -3,6 +3,7 @@ package reference
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -38,6 +39,8 @@ func (k *Keeper) asChild(ctx context.Context, c *catalog.Commitment,
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
+	// A row may have come because it followed another parent: once more, and it goes, or refers to what is there.
+	follows := slices.ContainsFunc(refs, func(r reference) bool { return r.acts() })
 	for i := range refs {
 		r := &refs[i]
 		if r.parent.ID != table.ID {
@@ -49,7 +52,7 @@ func (k *Keeper) asChild(ctx context.Context, c *catalog.Commitment,
 			continue
 		}
 		if err := k.apart(ctx, r, changed{was, is}, v, rows, r.absent); err != nil {
-			return nil, err
+			return nil, lostIf(follows, err)
 		}
 	}
 	return relied, nil
@@ -85,13 +88,18 @@ func (k *Keeper) asParent(ctx context.Context, c *catalog.Commitment,
 		if err != nil {
 			return nil, err
 		}
-		err = k.apart(ctx, r, changed{was, v}, now, rows, r.needed)
-		if err != nil && r.acts() && sqlerror.State(err) == "23503" { // once more, and it goes with its parent
-			err = fmt.Errorf("%w: %w", catalog.ErrConflict, err)
-		}
-		if err != nil {
-			return nil, err
+		if err := k.apart(ctx, r, changed{was, v}, now, rows, r.needed); err != nil {
+			return nil, lostIf(r.acts(), err) // once more, and it goes with its parent
 		}
 	}
 	return relied, nil
+}
+
+// lostIf makes a lost race of a key that is not there, if rows follow their parents: a statement that is alone is
+// repeated then.
+func lostIf(follows bool, err error) error {
+	if follows && sqlerror.State(err) == "23503" {
+		return fmt.Errorf("%w: %w", catalog.ErrConflict, err)
+	}
+	return err
 }
