@@ -40,7 +40,8 @@ var unwritten = words(`*.xpr *.type_oid *.inputcollid *.typmod *.type_id *.type_
 	Constraint.reset_default_tblspc Constraint.old_conpfeqop Constraint.old_pktable_oid CreateStmt.constraints
 	VacuumRelation.oid AlterTableCmd.num AlterTableCmd.recurse CreateTableAsStmt.is_select_into CallStmt.funcexpr
 	CallStmt.outargs  JsonFuncExpr.op=JSON_TABLE_OP
-	IntoClause.on_commit=ONCOMMIT_NOOP CreateSeqStmt.owner_id CreateSeqStmt.for_identity JsonOutput.returning
+	IntoClause.on_commit=ONCOMMIT_NOOP CreateSeqStmt.owner_id CreateSeqStmt.for_identity
+	AlterSeqStmt.for_identity JsonOutput.returning
 	JsonBehavior.coerce JsonFuncExpr.column_name InsertStmt.override=OVERRIDING_NOT_SET RangeVar.inh
 	AlterTableCmd.subtype=AT_AddColumnToView AlterTableCmd.subtype=AT_CookedColumnDefault
 	AlterTableCmd.subtype=AT_CheckNotNull AlterTableCmd.subtype=AT_AddIndex AlterTableCmd.subtype=AT_ReAddIndex
@@ -54,6 +55,13 @@ var unwritten = words(`*.xpr *.type_oid *.inputcollid *.typmod *.type_id *.type_
 var objects = map[string]map[string]bool{
 	"AlterTableStmt.objtype":    words(`OBJECT_TABLE OBJECT_VIEW OBJECT_INDEX OBJECT_SEQUENCE OBJECT_MATVIEW OBJECT_FOREIGN_TABLE OBJECT_TYPE`),
 	"CreateTableAsStmt.objtype": words(`OBJECT_TABLE OBJECT_MATVIEW`),
+	"CommentStmt.objtype": words(`OBJECT_TABLE OBJECT_SEQUENCE OBJECT_VIEW OBJECT_MATVIEW OBJECT_INDEX OBJECT_FOREIGN_TABLE
+	OBJECT_COLLATION OBJECT_CONVERSION OBJECT_STATISTIC_EXT OBJECT_TSPARSER OBJECT_TSDICTIONARY OBJECT_TSTEMPLATE
+	OBJECT_TSCONFIGURATION OBJECT_COLUMN OBJECT_ACCESS_METHOD OBJECT_EVENT_TRIGGER OBJECT_EXTENSION OBJECT_FDW
+	OBJECT_LANGUAGE OBJECT_PUBLICATION OBJECT_SCHEMA OBJECT_FOREIGN_SERVER OBJECT_DATABASE OBJECT_ROLE
+	OBJECT_SUBSCRIPTION OBJECT_TABLESPACE OBJECT_TYPE OBJECT_DOMAIN OBJECT_AGGREGATE OBJECT_FUNCTION OBJECT_OPERATOR
+	OBJECT_TABCONSTRAINT OBJECT_DOMCONSTRAINT OBJECT_POLICY OBJECT_RULE OBJECT_TRIGGER OBJECT_PROCEDURE OBJECT_ROUTINE
+	OBJECT_TRANSFORM OBJECT_OPCLASS OBJECT_OPFAMILY OBJECT_LARGEOBJECT OBJECT_CAST`),
 	"DropStmt.remove_type": words(`OBJECT_TABLE OBJECT_SEQUENCE OBJECT_VIEW OBJECT_MATVIEW OBJECT_INDEX OBJECT_FOREIGN_TABLE OBJECT_COLLATION
 	OBJECT_CONVERSION OBJECT_STATISTIC_EXT OBJECT_TSPARSER OBJECT_TSDICTIONARY OBJECT_TSTEMPLATE
 	OBJECT_TSCONFIGURATION OBJECT_ACCESS_METHOD OBJECT_EVENT_TRIGGER OBJECT_EXTENSION OBJECT_FDW OBJECT_PUBLICATION
