@@ -154,7 +154,8 @@ type change struct {
 // changeRows deletes the rows that a rewrite hits and appends what they become.
 func (s *Session) changeRows(ctx context.Context, tx *catalog.Transaction, v *snapshot.View,
 	version *catalog.TableVersion, r rewrite.Rewrite, c change) (hit int64, err error) {
-	if v.KeysKept, err = reference.Kept(version.Table(), r.Assigns, r.Removes); err != nil {
+	table := version.Table()
+	if v.KeysKept, err = reference.Kept(table, r.Assigns(table.Columns), r.Removes); err != nil {
 		return 0, err
 	}
 	if c.plan != nil {

@@ -237,3 +237,19 @@ func TestChildrenFollowAtOnce(t *testing.T) {
 		c.requireSpace()
 	})
 }
+
+// KY1 and FK1 of generated columns, whose values an UPDATE of others changes.
+func TestConstraintsOfGeneratedColumns(t *testing.T) {
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE p (a int, k int GENERATED ALWAYS AS (a * 2) STORED UNIQUE); INSERT INTO p (a) VALUES (1), (2)")
+	exec(t, s, "CREATE TABLE c (a int, k int GENERATED ALWAYS AS (a * 2) STORED REFERENCES p (k)); INSERT INTO c (a) VALUES (1)")
+	for sql, state := range map[string]string{
+		"UPDATE p SET a = 1 WHERE a = 2": "23505", "UPDATE p SET a = 5 WHERE a = 1": "23503", "UPDATE c SET a = 9 WHERE a = 1": "23503",
+		"UPDATE c SET a = a + 8": "23503", "DELETE FROM p WHERE a = 1": "23503",
+	} {
+		requireState(t, state, failing(s, sql))
+	}
+	exec(t, s, "UPDATE c SET a = 2 WHERE a = 1; UPDATE p SET a = 7 WHERE a = 1")
+	require.Equal(t, []string{"2|4"}, rows(t, s, "SELECT * FROM c"))
+	require.Equal(t, []string{"2|4", "7|14"}, rows(t, s, "SELECT * FROM p ORDER BY a"))
+}

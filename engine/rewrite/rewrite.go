@@ -81,9 +81,14 @@ func OfUpdate(head *statement.Update) (Rewrite, error) {
 	return r, nil
 }
 
-// Assigns tells whether a column may get another value.
-func (r Rewrite) Assigns(column string) bool {
-	return slices.ContainsFunc(r.assigned, func(a string) bool { return strings.EqualFold(a, column) })
+// Assigns tells of a column whether it may get another value: the statement says so, or it is generated, and that of any
+// other one.
+func (r Rewrite) Assigns(schema *arrow.Schema) func(column string) bool {
+	return func(column string) bool {
+		i := ingest.Index(schema, column)
+		return len(r.assigned) > 0 && i >= 0 && cast.Generated(schema.Field(i)) != "" ||
+			slices.ContainsFunc(r.assigned, func(a string) bool { return strings.EqualFold(a, column) })
+	}
 }
 
 func columnsOf(table catalog.Table, qualifier string) (list []string) {
