@@ -146,8 +146,8 @@ var commitPoints = []faults.Point{
 	faults.CommitBegin, faults.CommitPublished, faults.CommitPagesStored, faults.CommitStored, faults.CommitVisible, faults.CommitDone,
 }
 
-// K4: every fault point is a place where the process may die. What is found afterwards is the state before or after the commit, whole, and
-// nothing is lost in the region.
+// K4: every fault point is a place where the process may die. What is found afterwards is the state before or after the
+// commit, whole, and nothing is lost in the region.
 func TestCrashAtEveryPoint(t *testing.T) {
 	for _, limits := range []store.Limits{{}, {Operations: 24, Bytes: 550}} {
 		for _, point := range commitPoints {
@@ -291,8 +291,9 @@ func TestExpiredDomainLeavesNoPin(t *testing.T) {
 	require.Zero(t, w.lender.Stats().Pins)
 }
 
-// C5: chunks of a leased state are pinned at the lender for the lease's domain, also those of pages that nobody has looked at since the start, until
-// the last lease of the domain ends that has them; whatever becomes of its others, and of other versions of the table.
+// C5: chunks of a leased state are pinned at the lender for the lease's domain, also those of pages that nobody has
+// looked at since the start, until the last lease of the domain ends that has them; whatever becomes of its others, and
+// of other versions of the table.
 func TestPinsFollowLeases(t *testing.T) {
 	w := newWorld(t, store.Limits{})
 	w.fill(hugetable.PageChunks + 3) // a full page, which later versions share, and another one

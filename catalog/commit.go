@@ -178,8 +178,8 @@ func (w *commit) redefine(ctx context.Context, t *Transaction, rows map[TableNam
 	return w.compareReads(t)
 }
 
-// lendersOf are the conditions that this node, and each lender of the commit's chunks, is the incarnation that it is now
-// (K8). They are asked for before the chunks are published there: a lender that was started anew before that knows
+// lendersOf are the conditions that this node, and each lender of the commit's chunks, is the incarnation that it is
+// now (K8). They are asked for before the chunks are published there: a lender that was started anew before that knows
 // nothing of them, and one that is later fails the comparison, in whichever attempt.
 func (w *commit) lendersOf() ([]store.Compare, error) {
 	c := w.catalog

@@ -27,7 +27,8 @@
 //	node d begins anew ──► its record ──► the others: "seen", from then on they trust nothing older that lay there
 //	                                        d takes over what is live, and lends what is not
 //
-// Commits of a node that come while one is on its way to the store, and only append and delete rows, are the next one together: a group.
+// Commits of a node that come while one is on its way to the store, and only append and delete rows, are the next one
+// together: a group.
 //
 // A snapshot begins with a question to the store for its last commit, so that whoever heard of a commit anywhere
 // sees it everywhere. Nothing here decides by a clock: the store ends sessions, and a node knows by Session.Check

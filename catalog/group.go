@@ -139,13 +139,13 @@ func (t *Transaction) byRows() bool {
 	return true
 }
 
-// Commit makes all changes visible at once, or none. The order is that of docs/coherence.md: the chunks are
-// published at their lenders, then the descriptors become visible by one compare-and-swap in the store; it is
-// durable when Commit returns. A change by somebody else to anything that was written here is ErrConflict (40001),
-// unless both can be had: appended rows go behind whatever was committed since, chunks that only moved are put where
-// they were, and rows that are deleted are gone wherever they lie then. On an error nothing has changed and the chunks are given back, except for ErrOutcomeUnknown: then only the
-// store knows. In a cluster this node asks it again as soon as it can, and gives the chunks back if it did not happen;
-// alone it must be restarted.
+// Commit makes all changes visible at once, or none. The order is that of docs/coherence.md: the chunks are published
+// at their lenders, then the descriptors become visible by one compare-and-swap in the store; it is durable when Commit
+// returns. A change by somebody else to anything that was written here is ErrConflict (40001), unless both can be had:
+// appended rows go behind whatever was committed since, chunks that only moved are put where they were, and rows that
+// are deleted are gone wherever they lie then. On an error nothing has changed and the chunks are given back, except
+// for ErrOutcomeUnknown: then only the store knows. In a cluster this node asks it again as soon as it can, and gives
+// the chunks back if it did not happen; alone it must be restarted.
 func (t *Transaction) Commit(ctx context.Context) error {
 	if t.over {
 		return ErrTransactionOver

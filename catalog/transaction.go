@@ -186,7 +186,8 @@ type TableOptions struct {
 }
 
 // CreateTable makes a table without rows.
-func (t *Transaction) CreateTable(ctx context.Context, name TableName, columns *arrow.Schema, options TableOptions) (Table, error) {
+func (t *Transaction) CreateTable(ctx context.Context, name TableName, columns *arrow.Schema,
+	options TableOptions) (Table, error) {
 	own, err := t.change()
 	if err != nil {
 		return Table{}, err
@@ -348,7 +349,8 @@ func (t *Transaction) Alter(name TableName, columns *arrow.Schema) error {
 
 // changeTable gives a table its next version. First it takes the chunks that the version gets: they are the
 // transaction's own, whatever fails then.
-func (t *Transaction) changeTable(name TableName, take func() error, next func(*TableVersion) (*TableVersion, error)) error {
+func (t *Transaction) changeTable(name TableName, take func() error,
+	next func(*TableVersion) (*TableVersion, error)) error {
 	own, err := t.change()
 	if err != nil {
 		return err
@@ -404,7 +406,8 @@ func (t *Transaction) RenameTable(from, to TableName) error {
 }
 
 // CreateView makes a view; columns may be nil when they are not known.
-func (t *Transaction) CreateView(ctx context.Context, name TableName, sql string, columns *arrow.Schema) (*View, error) {
+func (t *Transaction) CreateView(ctx context.Context, name TableName, sql string,
+	columns *arrow.Schema) (*View, error) {
 	own, err := t.change()
 	if err != nil {
 		return nil, err

@@ -66,7 +66,8 @@ func NewChunkWriter(space Space, owner string, firstBytes int64) *ChunkWriter {
 // CopyChunk copies a sealed chunk as it is into memory of another space, extent by extent, from its first replica;
 // Chunk.In makes a chunk of such copies. extent gives the bytes of one, which were acquired and stay until the call
 // ends; they are held against its checksum (coherence.ErrChecksum). On error nothing is held.
-func CopyChunk(space Space, d *descriptor.Descriptor, extent func(*descriptor.Extent) ([]byte, error)) ([]descriptor.Extent, error) {
+func CopyChunk(space Space, d *descriptor.Descriptor,
+	extent func(*descriptor.Extent) ([]byte, error)) ([]descriptor.Extent, error) {
 	return chunk.Copy(space, d, extent)
 }
 

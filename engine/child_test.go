@@ -208,7 +208,8 @@ const workersVariable = "CSMSQL_TEST_WORKERS"
 // workerRole is a worker of an engine in a test.
 func workerRole(*childSide) error { return engine.ServeWorker() }
 
-// withWorkers gives an engine workers, which this binary is. Its service, that they attach to, is to be served at the socket as soon as it is open.
+// withWorkers gives an engine workers, which this binary is. Its service, that they attach to, is to be served at the
+// socket as soon as it is open.
 func withWorkers(t testing.TB, count int) (change func(*engine.Config), serving func(*engine.Engine)) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "csm") // short, for the names of sockets are bounded

@@ -31,7 +31,8 @@ func TestUnknownParameters(t *testing.T) {
 	require.Equal(t, "0A000", state(t, err))
 }
 
-// Values of an ENUM order by their declaration and are members of it. As long as columns cannot, none is one: text in its place does neither.
+// Values of an ENUM order by their declaration and are members of it. As long as columns cannot, none is one: text in
+// its place does neither.
 func TestEnumColumnsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := session(t, open(t))
@@ -48,7 +49,8 @@ func TestEnumColumnsAreRefused(t *testing.T) {
 	}
 }
 
-// Clauses of CREATE TABLE and its like that say how to store, share or compute rows: what does nothing here is named, not passed over.
+// Clauses of CREATE TABLE and its like that say how to store, share or compute rows: what does nothing here is named,
+// not passed over.
 func TestClausesThatAreNotKept(t *testing.T) {
 	t.Parallel()
 	e := open(t)

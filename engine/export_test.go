@@ -187,7 +187,8 @@ var ()
 // PivotItems counts the items of PIVOTs in a text that have no values.
 func PivotItems(text string) int { return len(dialect.PivotItems(text)) }
 
-// KeptPlans counts the plans that a session keeps, and those that all of the engine's do, with the bytes of their key sets.
+// KeptPlans counts the plans that a session keeps, and those that all of the engine's do, with the bytes of their key
+// sets.
 func KeptPlans(s *Session) (session, engine int, bytes int64) {
 	engine, bytes = s.engine.kept.Kept()
 	return len(s.kept.list), engine, bytes
@@ -252,8 +253,8 @@ func (e *Engine) LiftAll() {
 // Disturb lets the adversary of the node's caches do something.
 func (e *Engine) Disturb() { e.node.Fabric.Lines.FenceStore() }
 
-// Reuse writes the byte all over an extent of the node's memory, seals it and looks at the memory behind all caches, after others did something.
-// Then the extent goes back.
+// Reuse writes the byte all over an extent of the node's memory, seals it and looks at the memory behind all caches,
+// after others did something. Then the extent goes back.
 func (e *Engine) Reuse(length int64, value byte, meanwhile func()) (at memregion.Range, foreign int, err error) {
 	home := e.node.Homes[e.node.Region.ID]
 	g, err := home.Grant("reuse", home.Domain(), length)
@@ -306,8 +307,8 @@ func (e *Engine) ExtentsOf(ctx context.Context, owner string) (n int, err error)
 	return n, err
 }
 
-// WriteBackBeside writes the page before and the one behind some bytes of the node's memory back, as its caches have them: as if they lay in one line with these bytes,
-// of which a processor writes back all.
+// WriteBackBeside writes the page before and the one behind some bytes of the node's memory back, as its caches have
+// them: as if they lay in one line with these bytes, of which a processor writes back all.
 func (e *Engine) WriteBackBeside(b []byte) error {
 	spec := e.node.Region
 	memory, err := os.OpenFile(spec.Path, os.O_WRONLY, 0)
@@ -330,8 +331,8 @@ func (e *Engine) WriteBackBeside(b []byte) error {
 	return errors.Join(err, memory.Close())
 }
 
-// Scribble stores into a line of each of a table's extents in this node's memory, as a program of its machine would that no protection stops: into the
-// emulated cache.
+// Scribble stores into a line of each of a table's extents in this node's memory, as a program of its machine would
+// that no protection stops: into the emulated cache.
 func (e *Engine) Scribble(ctx context.Context, owner string) error {
 	cache, err := os.OpenFile(e.node.Region.Path+".cache", os.O_WRONLY, 0)
 	if err != nil {
@@ -347,7 +348,8 @@ func (e *Engine) Scribble(ctx context.Context, owner string) error {
 	return errors.Join(err, cache.Close())
 }
 
-// DropAll lets the node's caches have nothing of any region any more: what is modified is written back. Where caches are coherent it does nothing.
+// DropAll lets the node's caches have nothing of any region any more: what is modified is written back. Where caches
+// are coherent it does nothing.
 func (e *Engine) DropAll() {
 	if e.reader.Fabric().Lines == nil {
 		return
@@ -399,7 +401,8 @@ func (e *Engine) RegionsOf(ctx context.Context, table string) ([]memregion.Regio
 	return v.Read.InRegions(), nil
 }
 
-// Touch loads a byte of each page of a table's extents in this node's memory, as a statement would that was not told that they are gone.
+// Touch loads a byte of each page of a table's extents in this node's memory, as a statement would that was not told
+// that they are gone.
 func (e *Engine) Touch(ctx context.Context, owner string) (sum int, err error) {
 	err = e.catalog.LiveExtents(ctx, func(x catalog.LiveExtent) error {
 		if x.Region == e.node.Region.ID && x.Owner == owner {

@@ -171,8 +171,8 @@ func said(err error) string {
 	return fmt.Sprint(err)
 }
 
-// CR1: whatever the values are, the rows, their types, and the errors are those of DuckDB's way. The two tables are called
-// alike, because errors name them.
+// CR1: whatever the values are, the rows, their types, and the errors are those of DuckDB's way. The two tables are
+// called alike, because errors name them.
 func TestConstantsAreWhatDuckDBMakesOfThem(t *testing.T) {
 	for _, dialect := range []string{engine.DialectPostgres, engine.DialectDuckDB} {
 		t.Run(dialect, func(t *testing.T) {
@@ -324,8 +324,8 @@ func TestInsertsOfManySessionsMeet(t *testing.T) {
 	require.Less(t, e.InsertCommits(), int64(sessions*each/2), "they hardly met")
 }
 
-// What a connection does itself must not keep it from its client: rows that DuckDB makes, or that are compared with keys
-// or a CHECK, may take their time.
+// What a connection does itself must not keep it from its client: rows that DuckDB makes, or that are compared with
+// keys or a CHECK, may take their time.
 func TestConstantRowsArePrompt(t *testing.T) {
 	t.Parallel()
 	s := session(t, open(t))

@@ -94,8 +94,8 @@ type Session interface {
 // itself.
 type ImplicitTransaction interface {
 	// BeginImplicit is called before the first statement of a query string that has several statements, and before the
-	// first Execute after a Sync, unless the next Sync has come with it. It is not called inside an explicit transaction
-	// block.
+	// first Execute after a Sync, unless the next Sync has come with it. It is not called inside an explicit
+	// transaction block.
 	BeginImplicit(ctx context.Context) error
 	// EndImplicit is called once for every BeginImplicit, at the end of the string or at Sync. failed says that a
 	// statement failed: roll back. Otherwise commit, unless the statements opened an explicit block meanwhile. An

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/internal/mark"
 )
 
 // Columns have numbers (H9), so that a table may get and lose columns while its chunks stay as they are. A number is
@@ -104,22 +105,8 @@ func (n numbers) words() string {
 
 // mark gives a table's schema its numbers, in the place of those that it has.
 func (n numbers) mark(fields []arrow.Field, meta arrow.Metadata) *arrow.Schema {
-	meta = withKey(meta, numbersKey, n.words()+"; "+strconv.Itoa(n.next))
+	meta = mark.With(meta, numbersKey, n.words()+"; "+strconv.Itoa(n.next))
 	return arrow.NewSchema(fields, &meta)
-}
-
-func withKey(meta arrow.Metadata, key, value string) arrow.Metadata {
-	meta = withoutKey(meta, key)
-	return arrow.NewMetadata(append(slices.Clone(meta.Keys()), key), append(slices.Clone(meta.Values()), value))
-}
-
-func withoutKey(meta arrow.Metadata, key string) arrow.Metadata {
-	at := meta.FindKey(key)
-	if at < 0 {
-		return meta
-	}
-	return arrow.NewMetadata(slices.Delete(slices.Clone(meta.Keys()), at, at+1),
-		slices.Delete(slices.Clone(meta.Values()), at, at+1))
 }
 
 // AddColumn is a table's columns with another one behind them. value is what the rows that are there have in it, an
@@ -129,7 +116,7 @@ func AddColumn(columns *arrow.Schema, f arrow.Field, value arrow.Array) (*arrow.
 	if err != nil {
 		return nil, err
 	}
-	f.Metadata = withoutKey(f.Metadata, missingKey)
+	f.Metadata = mark.Without(f.Metadata, missingKey)
 	if value != nil && value.NullN() == 0 {
 		if value.Len() != 1 || !Stores(f.Type, value.DataType()) {
 			return nil, fmt.Errorf("%w: %d values of %v for a column of %v", ErrMismatch, value.Len(),
@@ -139,7 +126,7 @@ func AddColumn(columns *arrow.Schema, f arrow.Field, value arrow.Array) (*arrow.
 		if err != nil {
 			return nil, err
 		}
-		f.Metadata = withKey(f.Metadata, missingKey, text)
+		f.Metadata = mark.With(f.Metadata, missingKey, text)
 	}
 	if len(n.of) >= descriptor.MaxNodes {
 		return nil, fmt.Errorf("%w: more than %d columns", ErrMismatch, descriptor.MaxNodes)
@@ -172,7 +159,7 @@ func RenameColumn(columns *arrow.Schema, i int, name string) (*arrow.Schema, err
 // KeepMissing gives a field the value that another one of the same column has in chunks that do not store it.
 func KeepMissing(from, to arrow.Field) arrow.Field {
 	if text, ok := from.Metadata.GetValue(missingKey); ok {
-		to.Metadata = withKey(to.Metadata, missingKey, text)
+		to.Metadata = mark.With(to.Metadata, missingKey, text)
 	}
 	return to
 }
@@ -182,12 +169,12 @@ func Unnumbered(schema *arrow.Schema) *arrow.Schema {
 	fields, marked := schema.Fields(), Numbered(schema)
 	for i := range fields {
 		marked = marked || fields[i].Metadata.FindKey(missingKey) >= 0
-		fields[i].Metadata = withoutKey(fields[i].Metadata, missingKey)
+		fields[i].Metadata = mark.Without(fields[i].Metadata, missingKey)
 	}
 	if !marked {
 		return schema
 	}
-	meta := withoutKey(schema.Metadata(), numbersKey)
+	meta := mark.Without(schema.Metadata(), numbersKey)
 	return arrow.NewSchema(fields, &meta)
 }
 
@@ -197,7 +184,7 @@ func Written(table *arrow.Schema, fields []arrow.Field) *arrow.Schema {
 		return arrow.NewSchema(fields, nil)
 	}
 	for i := range fields {
-		fields[i].Metadata = withoutKey(fields[i].Metadata, missingKey)
+		fields[i].Metadata = mark.Without(fields[i].Metadata, missingKey)
 	}
 	n, err := numbersOf(table)
 	if err != nil || len(n.of) != len(fields) || slices.Equal(n.of, counted(len(fields)).of) {

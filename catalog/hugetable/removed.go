@@ -18,12 +18,7 @@ func (v *Version) Removed(ctx context.Context, base *Version) (rows map[int]*pos
 	case v.deleted == base.deleted:
 		return rows, true, nil
 	}
-	same := map[PageID]bool{}
-	for _, ref := range v.pages {
-		if !v.touches(ref) {
-			same[ref.ID] = true
-		}
-	}
+	same := v.untouched()
 	for _, ref := range base.pages {
 		if same[ref.ID] && !base.touches(ref) {
 			continue

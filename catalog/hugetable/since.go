@@ -58,12 +58,7 @@ func (v *Version) extentsBefore(ctx context.Context, base *Version) (map[descrip
 			had[nameOf(c)] = true
 		}
 	}
-	same := map[PageID]bool{}
-	for _, ref := range v.pages {
-		if !v.touches(ref) {
-			same[ref.ID] = true
-		}
-	}
+	same := v.untouched()
 	for _, ref := range base.pages {
 		if same[ref.ID] && !base.touches(ref) {
 			continue
@@ -88,4 +83,15 @@ func nameOf(c *chunk.Chunk) (id descriptor.ExtentID) {
 		id = c.Extents()[0]
 	}
 	return id
+}
+
+// untouched are the pages of which the version says nothing but what they say themselves.
+func (v *Version) untouched() map[PageID]bool {
+	pages := map[PageID]bool{}
+	for _, ref := range v.pages {
+		if !v.touches(ref) {
+			pages[ref.ID] = true
+		}
+	}
+	return pages
 }

@@ -56,8 +56,8 @@ type Transaction struct {
 	// Lazy: it survives the process when Commit has returned, but the machine only a second later. What a machine loses
 	// so is the newest, and all that came after it. A store may do more than this.
 	Lazy bool
-	// Redo is bytes that the store has to keep until they are on the disk where they lie. For Bolt, and who knows that it
-	// is one: see Beside.
+	// Redo is bytes that the store has to keep until they are on the disk where they lie. For Bolt, and who knows that
+	// it is one: see Beside.
 	Redo []Redo
 }
 
@@ -144,8 +144,8 @@ type Store interface {
 	// than the newest when Scan was called (S4). A visited value is valid until visit returns.
 	Scan(ctx context.Context, prefixes []string, visit func(Item) error) (Revision, error)
 	// Commit does the transaction and returns its revision, or the newest if it changed nothing. It is durable when
-	// Commit returns, see Lazy. ErrConflict means that a condition did not hold; ErrSessionOver that the session is over
-	// (S7); ErrUnknown that the outcome is not known, but is settled before a Get or Scan of this handle that
+	// Commit returns, see Lazy. ErrConflict means that a condition did not hold; ErrSessionOver that the session is
+	// over (S7); ErrUnknown that the outcome is not known, but is settled before a Get or Scan of this handle that
 	// begins later answers: what that does not see never happens (S8). Any other error means that nothing happened.
 	Commit(ctx context.Context, t Transaction) (Revision, error)
 	// Watch calls apply, from one goroutine, for each transaction newer than after that touched a key below the

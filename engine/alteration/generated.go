@@ -24,8 +24,8 @@ func (a *alteration) now(more ...arrow.Field) *arrow.Schema {
 	return arrow.NewSchema(append(fields, more...), nil)
 }
 
-// addGenerated is ADD COLUMN of a generated column: rows that are there get its values. Those are computed of the columns
-// that the table had, so that none may be altered beside.
+// addGenerated is ADD COLUMN of a generated column: rows that are there get its values. Those are computed of the
+// columns that the table had, so that none may be altered beside.
 func (a *alteration) addGenerated(c column, definition statement.Column, constraints []statement.Constraint) error {
 	schema := a.now(c.Field)
 	if err := a.types.Generated(a.table.Name.Name, schema, definition); err != nil {

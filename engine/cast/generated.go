@@ -8,6 +8,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/mark"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -23,16 +24,7 @@ func Generated(f arrow.Field) string {
 
 // WithGenerated is a field with another expression, empty: without.
 func WithGenerated(f arrow.Field, expression string) arrow.Field {
-	var keys, values []string
-	for i, k := range f.Metadata.Keys() {
-		if k != GeneratedKey {
-			keys, values = append(keys, k), append(values, f.Metadata.Values()[i])
-		}
-	}
-	if expression != "" {
-		keys, values = append(keys, GeneratedKey), append(values, expression)
-	}
-	f.Metadata = arrow.NewMetadata(keys, values)
+	f.Metadata = mark.WithAny(f.Metadata, GeneratedKey, expression)
 	return f
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/internal/mark"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -26,17 +27,8 @@ func Identity(f arrow.Field) string {
 }
 
 // WithIdentity is a field with another mark, empty: without.
-func WithIdentity(f arrow.Field, mark string) arrow.Field {
-	var keys, values []string
-	for i, k := range f.Metadata.Keys() {
-		if k != IdentityKey {
-			keys, values = append(keys, k), append(values, f.Metadata.Values()[i])
-		}
-	}
-	if mark != "" {
-		keys, values = append(keys, IdentityKey), append(values, mark)
-	}
-	f.Metadata = arrow.NewMetadata(keys, values)
+func WithIdentity(f arrow.Field, kind string) arrow.Field {
+	f.Metadata = mark.WithAny(f.Metadata, IdentityKey, kind)
 	return f
 }
 

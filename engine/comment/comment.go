@@ -9,6 +9,7 @@ import (
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/engine/snapshot"
+	"github.com/csmsql/csmsql/internal/mark"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -28,23 +29,9 @@ func OfField(f arrow.Field) string {
 	return text
 }
 
-// with is metadata that has the comment.
-func with(meta arrow.Metadata, text string) arrow.Metadata {
-	var keys, values []string
-	for i, k := range meta.Keys() {
-		if k != key {
-			keys, values = append(keys, k), append(values, meta.Values()[i])
-		}
-	}
-	if text != "" {
-		keys, values = append(keys, key), append(values, text)
-	}
-	return arrow.NewMetadata(keys, values)
-}
-
 // Kept is a field that has the comment of another one, which it is put in the place of.
 func Kept(f, was arrow.Field) arrow.Field {
-	f.Metadata = with(f.Metadata, OfField(was))
+	f.Metadata = mark.WithAny(f.Metadata, key, OfField(was))
 	return f
 }
 
@@ -121,12 +108,12 @@ func commented(columns *arrow.Schema, relation string, head *statement.Comment) 
 		}
 		return nil, sqlerror.New("42704", "constraint %q for table %q does not exist", head.Constraint, relation)
 	case head.Column == "":
-		meta = with(meta, head.Text)
+		meta = mark.WithAny(meta, key, head.Text)
 		return arrow.NewSchema(fields, &meta), nil
 	}
 	for i, f := range fields {
 		if strings.EqualFold(f.Name, head.Column) {
-			fields[i].Metadata = with(f.Metadata, head.Text)
+			fields[i].Metadata = mark.WithAny(f.Metadata, key, head.Text)
 			return arrow.NewSchema(fields, &meta), nil
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/retained"
@@ -66,7 +65,7 @@ func (o *output) copyShort(ctx context.Context) error {
 		return nil
 	}
 	defer o.release()
-	together, err := joined(o.short)
+	together, err := ingest.Together(o.short, duckdb.Outside)
 	if err != nil {
 		return err
 	}
@@ -102,30 +101,4 @@ func sameLayout(a, b arrow.RecordBatch) bool {
 	return slices.EqualFunc(a.Columns(), b.Columns(), func(a, b arrow.Array) bool {
 		return arrow.TypeEqual(a.DataType(), b.DataType())
 	})
-}
-
-// joined copies batches of one layout together, outside of Go's heap.
-func joined(batches []arrow.RecordBatch) (arrow.RecordBatch, error) {
-	rows, columns := int64(0), make([]arrow.Array, batches[0].NumCols())
-	for _, b := range batches {
-		rows += b.NumRows()
-	}
-	defer func() {
-		for _, c := range columns {
-			if c != nil {
-				c.Release()
-			}
-		}
-	}()
-	for k := range columns {
-		parts := make([]arrow.Array, len(batches))
-		for i, b := range batches {
-			parts[i] = b.Column(k)
-		}
-		var err error
-		if columns[k], err = array.Concatenate(parts, duckdb.Outside); err != nil {
-			return nil, err
-		}
-	}
-	return array.NewRecordBatch(batches[0].Schema(), columns, rows), nil
 }

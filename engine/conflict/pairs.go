@@ -131,7 +131,7 @@ func (p *Proposal) existing(ctx context.Context, numbers []int64) (arrow.RecordB
 			return nil, err
 		}
 	}
-	together, err := joined(pieces)
+	together, err := ingest.Together(pieces, duckdb.Outside)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/internal/mark"
 )
 
 // key of the metadata of a table's schema.
@@ -46,15 +48,15 @@ type Constraint struct {
 	Deferred         bool   `json:"deferred,omitempty"`
 	NullsNotDistinct bool   `json:"nulls_not_distinct,omitempty"`
 	NoInherit        bool   `json:"no_inherit,omitempty"`
-	// Held says of a key, or a foreign key, that rows are held to it. Those of programs that could not do so are on record
-	// without it.
+	// Held says of a key, or a foreign key, that rows are held to it. Those of programs that could not do so are on
+	// record without it.
 	Held bool `json:"held,omitempty"`
 	// Comment is what COMMENT ON says.
 	Comment string `json:"comment,omitempty"`
 }
 
-// Of are the constraints on the record of a table. What another program wrote and cannot be read is an error: rows must not be written
-// without what they were promised.
+// Of are the constraints on the record of a table. What another program wrote and cannot be read is an error: rows must
+// not be written without what they were promised.
 func Of(schema *arrow.Schema) (list []Constraint, err error) {
 	text, ok := schema.Metadata().GetValue(key)
 	if !ok {
@@ -69,27 +71,18 @@ func Of(schema *arrow.Schema) (list []Constraint, err error) {
 // Mark gives a schema its constraints in the place of those that it has.
 func Mark(schema *arrow.Schema, list []Constraint) (*arrow.Schema, error) {
 	if len(list) == 0 {
-		return mark(schema, key, ""), nil
+		return marked(schema, key, ""), nil
 	}
 	text, err := json.Marshal(list)
 	if err != nil {
 		return nil, err
 	}
-	return mark(schema, key, string(text)), nil
+	return marked(schema, key, string(text)), nil
 }
 
-// mark gives a schema's metadata a value, or takes it away.
-func mark(schema *arrow.Schema, name, value string) *arrow.Schema {
-	var keys, values []string
-	for i, k := range schema.Metadata().Keys() {
-		if k != name {
-			keys, values = append(keys, k), append(values, schema.Metadata().Values()[i])
-		}
-	}
-	if value != "" {
-		keys, values = append(keys, name), append(values, value)
-	}
-	meta := arrow.NewMetadata(keys, values)
+// marked is a schema whose metadata has a value, or has it no longer.
+func marked(schema *arrow.Schema, name, value string) *arrow.Schema {
+	meta := mark.WithAny(schema.Metadata(), name, value)
 	return arrow.NewSchema(schema.Fields(), &meta)
 }
 
@@ -115,7 +108,7 @@ func MarkReferencing(schema *arrow.Schema, tables []uint64) (*arrow.Schema, erro
 	if err != nil {
 		return nil, err
 	}
-	return mark(schema, referencedKey, string(text)), nil
+	return marked(schema, referencedKey, string(text)), nil
 }
 
 // Enforced tells whether rows are held to the constraint when they are written.
@@ -180,8 +173,8 @@ func cut(s string) string {
 	return string(r[:len(r)-1])
 }
 
-// Definition is the constraint as pg_get_constraintdef shows it. referenced is the name of the table that a foreign key names, as SQL, and
-// quote makes an identifier SQL.
+// Definition is the constraint as pg_get_constraintdef shows it. referenced is the name of the table that a foreign key
+// names, as SQL, and quote makes an identifier SQL.
 func (k Constraint) Definition(referenced string, quote func(string) string) string {
 	list := func(names []string) string {
 		quoted := make([]string, len(names))

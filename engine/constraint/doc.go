@@ -6,9 +6,9 @@
 //
 // # Words
 //
-// check: an expression over one row that is not false (package check). key: PRIMARY KEY or UNIQUE (package key). foreign
-// key: one that refers to another row's key (package reference). All are enforced when rows are written; keys and foreign
-// keys of tables that older programs made are on record only: they are shown as not validated.
+// check: an expression over one row that is not false (package check). key: PRIMARY KEY or UNIQUE (package key).
+// foreign key: one that refers to another row's key (package reference). All are enforced when rows are written; keys
+// and foreign keys of tables that older programs made are on record only: they are shown as not validated.
 //
 // # Invariants
 //

@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/mark"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
@@ -101,7 +102,7 @@ func (r *Reader) WithDefault(f arrow.Field, c statement.Column, name string) (_ 
 	}
 	check.Close()
 	f = WithoutDefault(f)
-	f.Metadata = arrow.NewMetadata(append(f.Metadata.Keys(), cast.DefaultKey), append(f.Metadata.Values(), c.Default))
+	f.Metadata = mark.With(f.Metadata, cast.DefaultKey, c.Default)
 	return f, nil
 }
 
@@ -120,13 +121,7 @@ func Sequences(contents *catalog.Contents, columns *arrow.Schema) (names []catal
 
 // WithoutDefault is a field that has none.
 func WithoutDefault(f arrow.Field) arrow.Field {
-	var keys, values []string
-	for i, k := range f.Metadata.Keys() {
-		if k != cast.DefaultKey {
-			keys, values = append(keys, k), append(values, f.Metadata.Values()[i])
-		}
-	}
-	f.Metadata = arrow.NewMetadata(keys, values)
+	f.Metadata = mark.Without(f.Metadata, cast.DefaultKey)
 	return f
 }
 

@@ -190,7 +190,8 @@ func (a *Arrow) Fits(schema *arrow.Schema) bool {
 // Culprit says in which row and column of the file the first value stands that the table does not take. batch begins
 // after before rows; columns are the table's that it fills. It looks on a connection of its own: an error spoils a
 // transaction.
-func (a *Arrow) Culprit(ctx context.Context, connect func() (*duckdb.Connection, error), before int64, batch arrow.RecordBatch,
+func (a *Arrow) Culprit(ctx context.Context, connect func() (*duckdb.Connection, error), before int64,
+	batch arrow.RecordBatch,
 	schema *arrow.Schema, columns []string, failed error) error {
 	if !IsBadValue(failed) {
 		return dialect.InFile(a.name, failed)

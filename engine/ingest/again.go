@@ -10,7 +10,8 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Chunks whose bytes are gone are made anew from the rows that they were made of, in the order in which a Writer took them:
+// Chunks whose bytes are gone are made anew from the rows that they were made of, in the order in which a Writer took
+// them:
 //
 //	rows ─┬─ part 0: chunk 0 (gone), chunk 1           as many rows as the chunk had are its own again, and laid out as it was;
 //	      └─ part 1: chunk 2, chunk 3 (gone)           rows of chunks that are not wanted are passed over
@@ -44,9 +45,11 @@ type againPart struct {
 	pending []arrow.RecordBatch
 }
 
-// NewAgain makes the wanted ones of some pieces of a table with this schema: by part, each in its order. columns are those whose hash divides
-// rows into the parts; with one part there are none. made is given each chunk as it was laid out, in ordinary memory, and must not keep it.
-func NewAgain(schema *arrow.Schema, columns []int, parts [][]Piece, made func(ctx context.Context, number int, batch arrow.RecordBatch) error) *Again {
+// NewAgain makes the wanted ones of some pieces of a table with this schema: by part, each in its order. columns are
+// those whose hash divides rows into the parts; with one part there are none. made is given each chunk as it was laid
+// out, in ordinary memory, and must not keep it.
+func NewAgain(schema *arrow.Schema, columns []int, parts [][]Piece,
+	made func(ctx context.Context, number int, batch arrow.RecordBatch) error) *Again {
 	a := &Again{schema: schema, columns: columns, made: made}
 	for _, pieces := range parts {
 		p := againPart{pieces: pieces}
@@ -129,8 +132,8 @@ func (a *Again) add(ctx context.Context, p *againPart, batch arrow.RecordBatch) 
 	return nil
 }
 
-// Skip passes over rows that nobody has to read, as far as no chunk of theirs is wanted, and tells whether it could. Only rows that nothing
-// divides can be passed over.
+// Skip passes over rows that nobody has to read, as far as no chunk of theirs is wanted, and tells whether it could.
+// Only rows that nothing divides can be passed over.
 func (a *Again) Skip(rows int64) bool {
 	if len(a.parts) != 1 {
 		return false
@@ -182,8 +185,8 @@ func (a *Again) Close() {
 	}
 }
 
-// zeroNulls writes zeros where an array that nobody else has yet has values that are NULL, in its children too: chunks of equal rows have equal
-// bytes (G9).
+// zeroNulls writes zeros where an array that nobody else has yet has values that are NULL, in its children too: chunks
+// of equal rows have equal bytes (G9).
 func zeroNulls(d arrow.ArrayData) {
 	for _, child := range d.Children() {
 		zeroNulls(child)

@@ -11,9 +11,10 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Gather copies some rows of a batch, in their order, as columns of the schema's types, of which strings may have another layout.
-// The caller releases the result.
-func Gather(ctx context.Context, batch arrow.RecordBatch, schema *arrow.Schema, rows []int32) (arrow.RecordBatch, error) {
+// Gather copies some rows of a batch, in their order, as columns of the schema's types, of which strings may have
+// another layout. The caller releases the result.
+func Gather(ctx context.Context, batch arrow.RecordBatch, schema *arrow.Schema,
+	rows []int32) (arrow.RecordBatch, error) {
 	fields := schema.Fields()
 	columns := make([]arrow.Array, 0, len(fields))
 	defer func() {

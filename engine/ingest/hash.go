@@ -15,8 +15,9 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Hash splits rows by the values of columns: rows with equal values go to the same space. The number of spaces decides, too, so that
-// tables with the same spaces in the same order and columns of the same types have equal values on the same node.
+// Hash splits rows by the values of columns: rows with equal values go to the same space. The number of spaces decides,
+// too, so that tables with the same spaces in the same order and columns of the same types have equal values on the
+// same node.
 type Hash struct {
 	Columns []int // of the target's schema
 	Spaces  []catalog.Space
@@ -81,9 +82,10 @@ func CanHash(f arrow.Field) error {
 	return sqlerror.New("0A000", "column %q of type %s cannot be hashed", f.Name, f.Type)
 }
 
-// Buckets tells for every row of a batch which of n buckets it belongs to by its values in the columns of the schema, whatever
-// layout they have in the batch.
-func Buckets(ctx context.Context, batch arrow.RecordBatch, schema *arrow.Schema, columns []int, n int) ([]int32, error) {
+// Buckets tells for every row of a batch which of n buckets it belongs to by its values in the columns of the schema,
+// whatever layout they have in the batch.
+func Buckets(ctx context.Context, batch arrow.RecordBatch, schema *arrow.Schema, columns []int,
+	n int) ([]int32, error) {
 	hashes := make([]uint64, batch.NumRows())
 	for _, c := range columns {
 		if err := hashColumn(ctx, hashes, batch.Column(c), schema.Field(c)); err != nil {
@@ -130,7 +132,8 @@ func hashColumn(ctx context.Context, hashes []uint64, a arrow.Array, f arrow.Fie
 }
 
 // hasher gives the hash of one row's value as one of the wanted type, which is what it will be stored as.
-func hasher(ctx context.Context, a arrow.Array, want arrow.DataType) (value func(int) uint64, release func(), err error) {
+func hasher(ctx context.Context, a arrow.Array,
+	want arrow.DataType) (value func(int) uint64, release func(), err error) {
 	if kindOf(want) != notString {
 		c, release, err := stringCells(ctx, a, want)
 		if err != nil {

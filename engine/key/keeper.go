@@ -105,7 +105,8 @@ func (k *Keeper) Whole(ctx context.Context, version *catalog.TableVersion, table
 }
 
 // besides are the chunks of a version without some, which are in order.
-func besides(ctx context.Context, v *catalog.TableVersion, without []catalog.Position) (list []catalog.Position, err error) {
+func besides(ctx context.Context, v *catalog.TableVersion,
+	without []catalog.Position) (list []catalog.Position, err error) {
 	for p, err := range v.Chunks(ctx) {
 		if err != nil {
 			return nil, err
@@ -235,25 +236,10 @@ func (s *search) add(batch arrow.RecordBatch, dead *positions.Set) (*digester, i
 }
 
 // look gives the first of the rows of a batch that live whose digest is in; nil: there is none.
-func (s *search) look(batch arrow.RecordBatch, dead *positions.Set) (*digester, int, error) {
-	d, err := newDigester(batch.Columns(), s.key.NullsNotDistinct)
-	if err != nil {
-		return nil, 0, err
-	}
-	first := integersOf(batch.Column(0))
-	for row, rows := 0, int(batch.NumRows()); row < rows; row++ {
-		if s.filter != nil && first != nil {
-			if row = first.next(s.filter, row); row == rows {
-				break
-			}
-		}
-		if dead.Has(int64(row)) {
-			continue
-		}
-		sum, ok := d.of(row)
-		if _, in := s.seen[sum]; ok && in {
-			return d, row, nil
-		}
-	}
-	return nil, 0, nil
+func (s *search) look(batch arrow.RecordBatch, dead *positions.Set) (found *digester, at int, err error) {
+	err = eachIn(batch, dead, s.key.NullsNotDistinct, s.filter, s.seen, func(row int, _ Sum, d *digester) bool {
+		found, at = d, row
+		return false
+	})
+	return found, at, err
 }

@@ -180,14 +180,21 @@ func (k *Keeper) Rows(ctx context.Context, v *catalog.TableVersion, p catalog.Po
 // look tells hit of the rows of a batch that live and are sought.
 func (s *Sought) look(batch arrow.RecordBatch, dead *positions.Set,
 	hit func(row int, sum Sum, d *digester) bool) error {
-	d, err := newDigester(batch.Columns(), s.nulls)
+	return eachIn(batch, dead, s.nulls, s.filter, s.Sums, hit)
+}
+
+// eachIn tells hit of the rows of a batch that live and whose digests are among some, until it has enough. filter
+// leaves out others; nil: all are looked at.
+func eachIn(batch arrow.RecordBatch, dead *positions.Set, nulls bool, filter *prefilter, in map[Sum]struct{},
+	hit func(row int, sum Sum, d *digester) bool) error {
+	d, err := newDigester(batch.Columns(), nulls)
 	if err != nil {
 		return err
 	}
 	first := integersOf(batch.Column(0))
 	for row, rows := 0, int(batch.NumRows()); row < rows; row++ {
-		if s.filter != nil && first != nil {
-			if row = first.next(s.filter, row); row == rows {
+		if filter != nil && first != nil {
+			if row = first.next(filter, row); row == rows {
 				break
 			}
 		}
@@ -195,7 +202,7 @@ func (s *Sought) look(batch arrow.RecordBatch, dead *positions.Set,
 			continue
 		}
 		sum, ok := d.of(row)
-		if _, in := s.Sums[sum]; ok && in && !hit(row, sum, d) {
+		if _, is := in[sum]; ok && is && !hit(row, sum, d) {
 			break
 		}
 	}

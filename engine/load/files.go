@@ -364,7 +364,8 @@ func (l *loading) readerCall(file, format string) (string, error) {
 }
 
 // take writes a file's rows.
-func (l *loading) take(ctx context.Context, file string, total int64, next func() (arrow.RecordBatch, error), add func(arrow.RecordBatch) error) error {
+func (l *loading) take(ctx context.Context, file string, total int64, next func() (arrow.RecordBatch, error),
+	add func(arrow.RecordBatch) error) error {
 	step := filepath.Base(file)
 	var rows, told int64
 	l.progress(noderpc.Progress{Step: step, RowsTotal: total})

@@ -257,7 +257,8 @@ func regionError(err error) error {
 
 // adopt maps an existing region, with a higher cap if the configuration asks for one. When its address is taken in this
 // process it gets another one: offsets stay valid.
-func (n *Node) adopt(ctx context.Context, record catalog.RegionRecord, live []catalog.LiveExtent) (*memregion.Lent, error) {
+func (n *Node) adopt(ctx context.Context, record catalog.RegionRecord,
+	live []catalog.LiveExtent) (*memregion.Lent, error) {
 	owned := make([]memregion.Owned, len(live))
 	for i, x := range live {
 		owned[i] = memregion.Owned{Owner: x.Owner, Range: x.Range}
@@ -294,7 +295,8 @@ func (n *Node) adopt(ctx context.Context, record catalog.RegionRecord, live []ca
 }
 
 // adoptWhenFree waits a moment for a former process that was killed and is not quite gone.
-func (n *Node) adoptWhenFree(ctx context.Context, spec memregion.Spec, owned []memregion.Owned) (*memregion.Lent, error) {
+func (n *Node) adoptWhenFree(ctx context.Context, spec memregion.Spec,
+	owned []memregion.Owned) (*memregion.Lent, error) {
 	const patience, poll = 2 * time.Second, 20 * time.Millisecond
 	for end := time.Now().Add(patience); ; {
 		lent, err := memregion.Adopt(ctx, spec, owned, n.lendOptions())
@@ -381,7 +383,8 @@ func (n *Node) newRegion(ctx context.Context) error {
 }
 
 // lend puts the protocol in front of a mapped region; live extents are published already.
-func (n *Node) lend(ctx context.Context, lent *memregion.Lent, first coherence.Generation, live []catalog.LiveExtent) error {
+func (n *Node) lend(ctx context.Context, lent *memregion.Lent, first coherence.Generation,
+	live []catalog.LiveExtent) error {
 	n.Lent, n.Region = lent, lent.Spec()
 	if kind := lent.View().Watch(); kind != memregion.WatchProcess && kind != memregion.WatchNothing {
 		n.config.Log.Info("the kernel does not say who alters the region's file; checksums are compared again when it grows, too", "watch", string(kind))

@@ -81,8 +81,8 @@ func OfUpdate(head *statement.Update) (Rewrite, error) {
 	return r, nil
 }
 
-// Assigns tells of a column whether it may get another value: the statement says so, or it is generated, and that of any
-// other one.
+// Assigns tells of a column whether it may get another value: the statement says so, or it is generated, and that of
+// any other one.
 func (r Rewrite) Assigns(schema *arrow.Schema) func(column string) bool {
 	return func(column string) bool {
 		i := ingest.Index(schema, column)
@@ -139,8 +139,8 @@ func (r Rewrite) Numbers(version *catalog.TableVersion) *snapshot.Numbers {
 	return n
 }
 
-// Query gives, of each row that was hit, its values, if there are any to give, and last its number: a condition is asked
-// of a row once, and values are computed for rows that were hit and no others (RW1).
+// Query gives, of each row that was hit, its values, if there are any to give, and last its number: a condition is
+// asked of a row once, and values are computed for rows that were hit and no others (RW1).
 //
 //	SELECT CAST((value) AS type), u.b, …, u.csm_row FROM csm_numbered.u AS u WHERE condition
 //

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/internal/mark"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -71,21 +72,16 @@ func with(view *catalog.View, d Definition) (*catalog.View, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, values := []string{key}, []string{string(text)}
+	var others arrow.Metadata
 	fields := []arrow.Field{
 		{Name: "last_value", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
 		{Name: "log_cnt", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
 		{Name: "is_called", Type: arrow.FixedWidthTypes.Boolean, Nullable: true},
 	}
 	if view.Columns != nil { // what others say of it stays
-		fields = view.Columns.Fields()
-		for i, k := range view.Columns.Metadata().Keys() {
-			if k != key {
-				keys, values = append(keys, k), append(values, view.Columns.Metadata().Values()[i])
-			}
-		}
+		fields, others = view.Columns.Fields(), view.Columns.Metadata()
 	}
-	meta := arrow.NewMetadata(keys, values)
+	meta := mark.With(others, key, string(text))
 	next := *view
 	next.Columns = arrow.NewSchema(fields, &meta)
 	next.SQL = fmt.Sprintf("SELECT csm_sequence(%d, 0) AS last_value, CAST(0 AS BIGINT) AS log_cnt, "+

@@ -92,8 +92,8 @@ func number(n int64) *int64 { return &n }
 
 var ctx = context.Background()
 
-// SQ1: nodes hand out values, die, end, lose answers of the store; no value comes twice, and what a node alone hands out
-// is without gaps as long as it does not die.
+// SQ1: nodes hand out values, die, end, lose answers of the store; no value comes twice, and what a node alone hands
+// out is without gaps as long as it does not die.
 func TestNoValueTwice(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/csmsql/csmsql/catalog"
@@ -31,9 +30,12 @@ func addLiving(ctx context.Context, w *ingest.Writer, v *catalog.TableVersion, c
 	var short []arrow.RecordBatch
 	defer func() { releaseAll(short) }()
 	add := func() error {
-		together, err := gathered(short)
+		if len(short) == 0 {
+			return nil
+		}
+		together, err := ingest.Together(short, memory.DefaultAllocator)
 		releaseAll(short)
-		if short = nil; err != nil || together == nil {
+		if short = nil; err != nil {
 			return err
 		}
 		defer together.Release()
@@ -67,33 +69,4 @@ func releaseAll(batches []arrow.RecordBatch) {
 	for _, b := range batches {
 		b.Release()
 	}
-}
-
-// gathered copies batches of one schema together; nil if there are none.
-func gathered(batches []arrow.RecordBatch) (arrow.RecordBatch, error) {
-	if len(batches) == 0 {
-		return nil, nil
-	}
-	rows, columns := int64(0), make([]arrow.Array, batches[0].NumCols())
-	for _, b := range batches {
-		rows += b.NumRows()
-	}
-	defer func() {
-		for _, c := range columns {
-			if c != nil {
-				c.Release()
-			}
-		}
-	}()
-	for k := range columns {
-		pieces := make([]arrow.Array, len(batches))
-		for i, b := range batches {
-			pieces[i] = b.Column(k)
-		}
-		var err error
-		if columns[k], err = array.Concatenate(pieces, memory.DefaultAllocator); err != nil {
-			return nil, err
-		}
-	}
-	return array.NewRecordBatch(batches[0].Schema(), columns, rows), nil
 }

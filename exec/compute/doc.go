@@ -35,8 +35,8 @@
 //   - X5 Kernels are called for values of fixed width alone. They run in goroutines of arrow-go's, where a panic ends
 //     the process, and the offsets of texts in lent memory can be torn: texts are read here, where a panic is the
 //     session's.
-//   - X7 No row that is deleted (Without) is output or aggregated: the columns of a batch that has some are gathered, all
-//     others stay in place as X2 says. Only conditions, which cannot fail, may be asked of them.
+//   - X7 No row that is deleted (Without) is output or aggregated: the columns of a batch that has some are gathered,
+//     all others stay in place as X2 says. Only conditions, which cannot fail, may be asked of them.
 //   - X8 The numbers of rows (Numbered) are those that they have in the batch that came, whichever rows are left out.
 //   - X6 Everything allocated comes from the caller's allocator and goes back when the reader is released.
 //

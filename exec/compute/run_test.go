@@ -267,7 +267,8 @@ type described struct {
 
 func (s *described) Schema() *arrow.Schema { return s.schema }
 
-// TestMixedLayouts attacks X2 where chunks differ: with Schema they all come out alike, without it the run says what to do.
+// TestMixedLayouts attacks X2 where chunks differ: with Schema they all come out alike, without it the run says what to
+// do.
 func TestMixedLayouts(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 	tab := fixture(mem, 60, 20, 3)

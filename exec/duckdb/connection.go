@@ -83,8 +83,8 @@ func (c *Connection) Exec(sql string) error {
 	return nil
 }
 
-// Hear has what is planned from now on end soon after ctx, where DuckDB looks: it does not within one value, nor while it reads a text or
-// binds its names. The caller calls done.
+// Hear has what is planned from now on end soon after ctx, where DuckDB looks: it does not within one value, nor while
+// it reads a text or binds its names. The caller calls done.
 func (c *Connection) Hear(ctx context.Context) (done func()) {
 	before := c.heard
 	c.heard = ctx
@@ -110,12 +110,12 @@ func (c *Connection) settle() {
 	bindings.DestroyResult(&result)
 }
 
-// interruptEvery is how often what was interrupted hears of it again: DuckDB forgets an interrupt that comes while it reads a text, or
-// between the beginning of a statement and its first work.
+// interruptEvery is how often what was interrupted hears of it again: DuckDB forgets an interrupt that comes while it
+// reads a text, or between the beginning of a statement and its first work.
 const interruptEvery = 5 * time.Millisecond
 
-// watch interrupts the connection when ctx ends and, until the returned function is called, again and again. That function waits until a
-// begun interrupt is over, so that it can never hit the next statement.
+// watch interrupts the connection when ctx ends and, until the returned function is called, again and again. That
+// function waits until a begun interrupt is over, so that it can never hit the next statement.
 func (c *Connection) watch(ctx context.Context) (stop func()) {
 	if ctx.Done() == nil {
 		return func() {}

@@ -15,13 +15,14 @@ import (
 type Options struct {
 	// MemoryBytes bounds what DuckDB counts of its memory; beyond it operators spill. 0: DuckDB's own choice.
 	MemoryBytes int64
-	// ProcessBytes bounds what C code of this process may have on this database's account, counted or not (D8): MemoryBytes, and
-	// room for what DuckDB does not count. Databases of a process share the sum of theirs; what C code had before the first of them was
-	// opened does not count. 0: no bound, for none of them.
+	// ProcessBytes bounds what C code of this process may have on this database's account, counted or not (D8):
+	// MemoryBytes, and room for what DuckDB does not count. Databases of a process share the sum of theirs; what C code
+	// had before the first of them was opened does not count. 0: no bound, for none of them.
 	ProcessBytes int64
 	// Within is the database on whose account this one's memory goes; nil: its own.
 	Within *Database
-	// SpillDirectory is where operators spill to, in a directory of this database's; empty: they fail instead (SQLSTATE 53200).
+	// SpillDirectory is where operators spill to, in a directory of this database's; empty: they fail instead (SQLSTATE
+	// 53200).
 	SpillDirectory string
 	spill          string // that directory
 	// SpillBytes bounds the spill directory. 0: DuckDB's own choice.
@@ -30,9 +31,9 @@ type Options struct {
 	Threads int
 	// Files says which files SQL may read and write.
 	Files FileAccess
-	// JoinFilters lets DuckDB filter the rows of its own tables and files by the keys that a join has found. DuckDB 1.5 also does it below
-	// LIMIT, DISTINCT and GROUP BY, and gives wrong rows (duckdb#22924, #22075, #21757): so only who measures DuckDB as it is wants them.
-	// Scans of chunks know no such filters.
+	// JoinFilters lets DuckDB filter the rows of its own tables and files by the keys that a join has found. DuckDB 1.5
+	// also does it below LIMIT, DISTINCT and GROUP BY, and gives wrong rows (duckdb#22924, #22075, #21757): so only who
+	// measures DuckDB as it is wants them. Scans of chunks know no such filters.
 	JoinFilters bool
 	// PostgresText has text cast to bytes and to dates as PostgreSQL's clients write them (cast.c).
 	PostgresText bool
@@ -77,8 +78,8 @@ var (
 	databaseNumber atomic.Uint64
 )
 
-// Resolver finds a table for csm_table(schema, name), which views of the shared catalog call: within the snapshot of the
-// statement that the session is running.
+// Resolver finds a table for csm_table(schema, name), which views of the shared catalog call: within the snapshot of
+// the statement that the session is running.
 type Resolver func(schema, name string) (*Scan, error)
 
 // Open makes a database. Close it after its last Connection.
@@ -148,9 +149,10 @@ func settings(o Options) map[string]string {
 	return s
 }
 
-// sessionSettings may be changed by SQL also when the configuration is locked, besides schema and search_path (USE), which
-// DuckDB always allows. All are per session and none reaches a file, bounds memory or changes what this package relies on
-// (errors_as_json, arrow_*). SET GLOBAL of some would change other sessions' defaults: the engine has no such statement.
+// sessionSettings may be changed by SQL also when the configuration is locked, besides schema and search_path (USE),
+// which DuckDB always allows. All are per session and none reaches a file, bounds memory or changes what this package
+// relies on (errors_as_json, arrow_*). SET GLOBAL of some would change other sessions' defaults: the engine has no such
+// statement.
 var sessionSettings = []string{
 	"TimeZone", "Calendar", "default_null_order", "default_order", "disable_timestamptz_casts", "ieee_floating_point_ops",
 	"integer_division", "order_by_non_integer_literal",

@@ -15,8 +15,8 @@ import (
 	bindings "github.com/duckdb/duckdb-go-bindings"
 )
 
-// Settler is asked for every row of csm_set_config(name, value, is_local); nil is NULL. It gives what the call gives. DuckDB's threads may
-// call it at once, and while they run the connection is busy.
+// Settler is asked for every row of csm_set_config(name, value, is_local); nil is NULL. It gives what the call gives.
+// DuckDB's threads may call it at once, and while they run the connection is busy.
 type Settler func(name, value *string, local bool) (shown string, err error)
 
 // OnSetConfig says who decides what csm_set_config does on the connection. Call it before the first statement.

@@ -5,9 +5,9 @@ import "github.com/apache/arrow-go/v18/arrow"
 // unlike are types that results show as something else, under their SQL names.
 var unlike = map[string]string{"time_tz": "TIME WITH TIME ZONE", "bit": "BIT", "bignum": "BIGNUM", "time_ns": "TIME_NS"}
 
-// Unlike tells of each column of the statement's result the SQL name of a type, its own or of something in it, that is not the one which the
-// result has in Arrow; empty: it has none. An ENUM is one, also where a scan shows text as one. nil: no column has one,
-// or s is nil.
+// Unlike tells of each column of the statement's result the SQL name of a type, its own or of something in it, that is
+// not the one which the result has in Arrow; empty: it has none. An ENUM is one, also where a scan shows text as one.
+// nil: no column has one, or s is nil.
 func (s *Statement) Unlike() ([]string, error) {
 	if s == nil {
 		return nil, nil

@@ -245,8 +245,8 @@ func (g *conflictGenerator) twosChange(name string) string {
 		g.one("", " WHERE "+name+".c < excluded.c", " WHERE "+name+".d > 2")
 }
 
-// TestUpsertsOfManyClients: of clients of the extended protocol that want the same keys at once none fails, whatever the
-// number of rows that it is told: a statement whose Sync has come with it is repeated before it is told of.
+// TestUpsertsOfManyClients: of clients of the extended protocol that want the same keys at once none fails, whatever
+// the number of rows that it is told: a statement whose Sync has come with it is repeated before it is told of.
 func TestUpsertsOfManyClients(t *testing.T) {
 	r := newRoom(t, shared.dsn(), "CREATE TABLE once (k int PRIMARY KEY, writer int); CREATE TABLE counter (k int PRIMARY KEY, n int)")
 	const clients, each = 8, 15

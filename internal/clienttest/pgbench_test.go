@@ -17,8 +17,9 @@ func pgbench(t *testing.T, args ...string) (out string) {
 	return out + errOut
 }
 
-// TestPgbench: tables of scale 1, with foreign keys, then some transactions of each kind in each protocol. There is one client when rows are
-// written, because a conflicting commit fails with 40001, and pgbench counts that as a failed transaction.
+// TestPgbench: tables of scale 1, with foreign keys, then some transactions of each kind in each protocol. There is one
+// client when rows are written, because a conflicting commit fails with 40001, and pgbench counts that as a failed
+// transaction.
 func TestPgbench(t *testing.T) {
 	pgbench(t, "-i", "-s", "1", "-q", "--foreign-keys")
 	require.Equal(t, "100000\n", mustPsql(t, "", "-At", "-c", "SELECT count(*) FROM pgbench_accounts"))

@@ -11,8 +11,9 @@ import (
 	"github.com/csmsql/csmsql/internal/sqllist"
 )
 
-// TestRefusalsNameTheirOption: the error of each line that is refused has a word of what the line says is refused, and a SQLSTATE that
-// says what kind of refusal it is: 42601 is left to texts that PostgreSQL's parser does not understand, or answers with that state itself.
+// TestRefusalsNameTheirOption: the error of each line that is refused has a word of what the line says is refused, and
+// a SQLSTATE that says what kind of refusal it is: 42601 is left to texts that PostgreSQL's parser does not understand,
+// or answers with that state itself.
 func TestRefusalsNameTheirOption(t *testing.T) {
 	known := walkedNames(t)
 	for _, path := range sqlLists {
@@ -47,8 +48,9 @@ var (
 // unnamed are refusals that cannot have the name, with the reason.
 var unnamed = map[string]string{"`?-`": "DuckDB reads ? as a parameter"}
 
-// names tells whether the error speaks of what is refused: a word of the code spans of the line's first cell, or, where it has none, of the
-// example; the verbs that many statements begin with do not count. What is not there is named by its own name.
+// names tells whether the error speaks of what is refused: a word of the code spans of the line's first cell, or, where
+// it has none, of the example; the verbs that many statements begin with do not count. What is not there is named by
+// its own name.
 func names(row *sqllist.Row, example sqllist.Example, got tried) bool {
 	state, message, _ := strings.Cut(got.text, ": ")
 	for _, m := range quotedName.FindAllStringSubmatch(message, -1) {

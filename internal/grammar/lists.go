@@ -5,8 +5,9 @@ import "strings"
 // temporaryNodes are those by which a table, view or sequence is defined: a temporary one is read by another code.
 var temporaryNodes = []string{"CreateStmt", "CreateTableAsStmt", "IntoClause", "ViewStmt", "ColumnDef", "Constraint", "TableLikeClause"}
 
-// analyzed are nodes that the parser does not make: PostgreSQL's analysis and planner make them, or they are the parser's answer itself; and
-// those in which no option stands: literals, roles, and DefElem, whose name is an option of the node that has it.
+// analyzed are nodes that the parser does not make: PostgreSQL's analysis and planner make them, or they are the
+// parser's answer itself; and those in which no option stands: literals, roles, and DefElem, whose name is an option of
+// the node that has it.
 var analyzed = words(`ParseResult ScanResult ScanToken SummaryResult Node Integer Float Boolean String BitString List OidList IntList
 	RawStmt TableFunc Var Param Aggref WindowFunc WindowFuncRunCondition MergeSupportFunc SubscriptingRef FuncExpr
 	OpExpr DistinctExpr NullIfExpr ScalarArrayOpExpr SubPlan AlternativeSubPlan FieldSelect FieldStore RelabelType
@@ -17,7 +18,8 @@ var analyzed = words(`ParseResult ScanResult ScanToken SummaryResult Node Intege
 	RowMarkClause SetOperationStmt InlineCodeBlock CallContext A_Const DefElem RoleSpec PartitionRangeDatum
 	SinglePartitionSpec ReturnStmt PLAssignStmt`)
 
-// unwritten are fields and values that the parser never fills in: analysis does. An entry is an option, or a node's or any node's field (*.field).
+// unwritten are fields and values that the parser never fills in: analysis does. An entry is an option, or a node's or
+// any node's field (*.field).
 var unwritten = words(`*.xpr *.type_oid *.inputcollid *.typmod *.type_id *.type_mod GroupingFunc.refs GroupingFunc.agglevelsup
 	SubLink.sub_link_id SubLink.sub_link_type=CTE_SUBLINK SubLink.sub_link_type=MULTIEXPR_SUBLINK
 	SubLink.sub_link_type=ROWCOMPARE_SUBLINK CaseExpr.casetype CaseExpr.casecollid RowExpr.row_typeid
@@ -90,7 +92,8 @@ var codes = map[string]string{
 	"Constraint.fk_del_action":  "a r c n d",
 }
 
-// bitNames are the bits that a field may hold, as PostgreSQL names them. Those that say that a bound was written are no options by themselves.
+// bitNames are the bits that a field may hold, as PostgreSQL names them. Those that say that a bound was written are no
+// options by themselves.
 var bitNames = map[string]map[int]string{
 	"WindowDef.frame_options": {
 		0x2: "RANGE", 0x4: "ROWS", 0x8: "GROUPS", 0x10: "BETWEEN", 0x20: "START_UNBOUNDED_PRECEDING", 0x100: "END_UNBOUNDED_FOLLOWING", 0x200: "START_CURRENT_ROW",

@@ -16,7 +16,7 @@ import (
 const module = "github.com/csmsql/csmsql/"
 
 // everywhere may be imported by any package: they know none of ours, and cost nothing in production.
-var everywhere = []string{"internal/bytesize", "internal/invariants", "internal/faults", "internal/spelling", "internal/counted", "internal/tally", "internal/filelock", "internal/idlethreads", "sql/lex", "sql/edit", "sql/tree", "sql/sqlerror"}
+var everywhere = []string{"internal/bytesize", "internal/invariants", "internal/faults", "internal/spelling", "internal/counted", "internal/tally", "internal/filelock", "internal/idlethreads", "internal/mark", "sql/lex", "sql/edit", "sql/tree", "sql/sqlerror"}
 
 // allowed says which of our own packages a folder and those below it may import (beside themselves and
 // everywhere). The longest entry that matches a package counts.
@@ -123,6 +123,7 @@ var allowed = map[string][]string{
 	"internal/tally":       {},
 	"internal/filelock":    {},
 	"internal/idlethreads": {},
+	"internal/mark":        {},
 	"internal/sqllist":     {},
 	"internal/grammar":     {},
 	"internal/testfabric":  {"memregion"},

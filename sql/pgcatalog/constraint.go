@@ -30,7 +30,8 @@ type Constraint struct {
 	Comment                string
 }
 
-// constraintOID depends on the table and the name alone (P3). It is above those of relations, because a key is an index in pg_class, too.
+// constraintOID depends on the table and the name alone (P3). It is above those of relations, because a key is an index
+// in pg_class, too.
 func constraintOID(relation uint32, name string) uint32 {
 	h := fnv.New32a()
 	h.Write([]byte(strconv.FormatUint(uint64(relation), 10) + " " + name))

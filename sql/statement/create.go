@@ -124,7 +124,8 @@ func (c *cursor) createTable(orReplace, temporary bool) (any, error) {
 	return t, c.definitions(t)
 }
 
-// ignoredByDuckDB refuses what DuckDB, which makes temporary tables, would take and forget. err is what reading the definitions gave.
+// ignoredByDuckDB refuses what DuckDB, which makes temporary tables, would take and forget. err is what reading the
+// definitions gave.
 func ignoredByDuckDB(t *CreateTable, err error) error {
 	if e, ok := err.(*sqlerror.Error); ok && strings.Contains(e.Message, ofAKey) {
 		return e

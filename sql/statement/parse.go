@@ -58,8 +58,8 @@ func ParseTree(read *lex.Text, known *pg.ParseResult) (*Statement, error) {
 	return s, nil
 }
 
-// bulkBytes is how long an INSERT is when it gets no tree: a tree costs a microsecond per value, nobody needs an INSERT's,
-// and the query in it is parsed where it is planned.
+// bulkBytes is how long an INSERT is when it gets no tree: a tree costs a microsecond per value, nobody needs an
+// INSERT's, and the query in it is parsed where it is planned.
 const bulkBytes = 8 << 10
 
 func (s *Statement) parseTree() {
@@ -257,8 +257,8 @@ var refusals = map[string]string{
 	"do":      "Run the statements one by one.",
 }
 
-// with looks behind the common table expressions: WITH … INSERT is an insert. What it does not understand reads, as far as
-// this package is concerned.
+// with looks behind the common table expressions: WITH … INSERT is an insert. What it does not understand reads, as far
+// as this package is concerned.
 func (c *cursor) with(from int) (any, error) {
 	c.accept("recursive")
 	for {

@@ -23,8 +23,8 @@ func (n Name) String() string {
 	return s
 }
 
-// Statement is one statement. Head says what it is; its dynamic type is one of the pointer types of this package. Tree is
-// nil where Syntax is not; an INSERT of many rows has neither.
+// Statement is one statement. Head says what it is; its dynamic type is one of the pointer types of this package. Tree
+// is nil where Syntax is not; an INSERT of many rows has neither.
 type Statement struct {
 	Text   string
 	Head   any
@@ -55,8 +55,8 @@ type Explain struct {
 	Options []Option
 }
 
-// CreateTable has the columns' types and defaults as text. A temporary table's columns may not be there: DuckDB, which makes it, may
-// understand more than this package.
+// CreateTable has the columns' types and defaults as text. A temporary table's columns may not be there: DuckDB, which
+// makes it, may understand more than this package.
 type CreateTable struct {
 	Name                              Name
 	IfNotExists, OrReplace, Temporary bool
@@ -94,7 +94,8 @@ type Insert struct {
 	Columns   []string
 	ColumnsAt []int // where they stand, in characters from 1
 	ByName    bool
-	// Query is With and the query itself, the one text that may not be a piece of the user's (S1). Empty for DEFAULT VALUES.
+	// Query is With and the query itself, the one text that may not be a piece of the user's (S1). Empty for DEFAULT
+	// VALUES.
 	Query string
 	With  string
 	// Defaults are the places of the word DEFAULT in the rows of a VALUES list.
@@ -120,12 +121,12 @@ type Conflict struct {
 	Where  string
 }
 
-// DefaultValue says that a row of VALUES asks for a column's default: the word stands at byte At of Insert.Query, as the
-// value of the Column-th column, from 0.
+// DefaultValue says that a row of VALUES asks for a column's default: the word stands at byte At of Insert.Query, as
+// the value of the Column-th column, from 0.
 type DefaultValue struct{ At, Column int }
 
-// Update changes the rows of a table. With is the text of the WITH clause before it, if any; the texts of From, Where and
-// Returning are what is behind those words.
+// Update changes the rows of a table. With is the text of the WITH clause before it, if any; the texts of From, Where
+// and Returning are what is behind those words.
 type Update struct {
 	With        string
 	Name        Name
@@ -272,8 +273,8 @@ type SetConstraints struct{ Deferred bool }
 // Begin starts a transaction.
 type Begin struct{ Modes }
 
-// Modes are what BEGIN, SET TRANSACTION and SET SESSION CHARACTERISTICS say of transactions. Isolation is the level that was asked for,
-// in lower case; of two words that contradict each other the later one counts, as in PostgreSQL.
+// Modes are what BEGIN, SET TRANSACTION and SET SESSION CHARACTERISTICS say of transactions. Isolation is the level
+// that was asked for, in lower case; of two words that contradict each other the later one counts, as in PostgreSQL.
 type Modes struct {
 	ReadOnly, ReadWrite       bool
 	Deferrable, NotDeferrable bool
@@ -293,7 +294,8 @@ type (
 	Release    struct{ Name string }
 )
 
-// Set changes a session's setting; Default is RESET or SET … TO DEFAULT. Values are words without their quotes, folded if they had none.
+// Set changes a session's setting; Default is RESET or SET … TO DEFAULT. Values are words without their quotes, folded
+// if they had none.
 type Set struct {
 	Name    string
 	Values  []string
@@ -326,8 +328,8 @@ type Execute struct {
 	Names     []string // of the arguments that are given by name; it may be shorter
 }
 
-// Deallocate forgets a prepared statement, all of them if Name is empty; Discard resets the session (All is always set);
-// DiscardTemporary drops its temporary objects, DiscardSequences forgets what it knows of sequences.
+// Deallocate forgets a prepared statement, all of them if Name is empty; Discard resets the session (All is always
+// set); DiscardTemporary drops its temporary objects, DiscardSequences forgets what it knows of sequences.
 type (
 	Deallocate       struct{ Name string }
 	Discard          struct{ All bool }
@@ -335,13 +337,14 @@ type (
 	DiscardSequences struct{}
 )
 
-// Private is a statement about temporary or session objects, or about DuckDB itself, that DuckDB runs as it stands if the session
-// may do it: CREATE TEMP SEQUENCE, DROP INDEX, PRAGMA, …
+// Private is a statement about temporary or session objects, or about DuckDB itself, that DuckDB runs as it stands if
+// the session may do it: CREATE TEMP SEQUENCE, DROP INDEX, PRAGMA, …
 type Private struct {
 	Verb string
 	// Kind is what a CREATE or DROP is about, as a word in lower case: macro, sequence; empty of other verbs.
 	Kind string
-	// Dropped is what a DROP names, and DroppedAt where that begins in the text, in bytes; nil of other verbs, and of what has no such name.
+	// Dropped is what a DROP names, and DroppedAt where that begins in the text, in bytes; nil of other verbs, and of
+	// what has no such name.
 	Dropped   *Name
 	DroppedAt int
 }

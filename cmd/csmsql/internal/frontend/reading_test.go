@@ -59,9 +59,9 @@ func (r *reads) forget() {
 	r.parsed, r.scanned, r.duckdb = nil, nil, nil
 }
 
-// done is what was done with the text since it was forgotten: how often it was lexed from the beginning to the end, which
-// is how often the token was found that was found least; and how many texts PostgreSQL's parser, its lexer and DuckDB's
-// parser were given, whichever they were.
+// done is what was done with the text since it was forgotten: how often it was lexed from the beginning to the end,
+// which is how often the token was found that was found least; and how many texts PostgreSQL's parser, its lexer and
+// DuckDB's parser were given, whichever they were.
 func (r *reads) done(sql string) counts {
 	r.mu.Lock()
 	c := counts{postgres: len(r.parsed), scanned: len(r.scanned), duckdb: len(r.duckdb)}
@@ -148,8 +148,8 @@ func TestReadings(t *testing.T) {
 	}
 }
 
-// testInsertsArePlannedOnce: an INSERT that was prepared is not planned again because it writes, nor because it, or another,
-// has written. One whose rows need no DuckDB is not planned at all.
+// testInsertsArePlannedOnce: an INSERT that was prepared is not planned again because it writes, nor because it, or
+// another, has written. One whose rows need no DuckDB is not planned at all.
 func testInsertsArePlannedOnce(t *testing.T, conn *pgx.Conn) {
 	_, err := conn.Exec(t.Context(), "CREATE OR REPLACE TABLE written (i int, s text)")
 	require.NoError(t, err)
