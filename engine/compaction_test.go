@@ -24,13 +24,6 @@ func chunksOf(t testing.TB, s *engine.Session, name string) int {
 	return n
 }
 
-// requireSpace: the region holds what the tables' chunks take, to the byte.
-func requireSpace(t *testing.T, e *engine.Engine) {
-	require.EventuallyWithT(t, func(t *assert.CollectT) {
-		require.NoError(t, e.CheckSpace(context.Background()))
-	}, 10*time.Second, 20*time.Millisecond)
-}
-
 // Eight writers insert rows one by one while small chunks are folded, and readers look: each sees rows that belong
 // together, in every snapshot, and a transaction that was open before sees what it saw. Afterwards the table has few chunks, and
 // the region holds what they take, to the byte.
@@ -88,7 +81,7 @@ func TestSmallChunksAreFoldedBesideWriters(t *testing.T) {
 	exec(t, old, "COMMIT")
 	waitUntil(t, "few chunks", func() bool { return chunksOf(t, s, "t") <= compaction.SpareChunks })
 	require.Equal(t, []string{fmt.Sprint(writers*each + 1)}, rows(t, s, "SELECT count(*) FROM t"))
-	requireSpace(t, e)
+	require.NoError(t, e.CheckSpace(context.Background()))
 	folded := rows(t, s, "SELECT bool_and(name = 't' AND chunks_before > chunks_after AND error IS NULL AND NOT asked), "+
 		"sum(rows) > 1000 FROM csm.compactions")
 	require.Equal(t, []string{"true|true"}, folded)
@@ -135,7 +128,7 @@ func TestVacuumFolds(t *testing.T) {
 	}
 	exec(t, s, "VACUUM")
 	require.Equal(t, 1, chunksOf(t, s, "log"))
-	requireSpace(t, e)
+	require.NoError(t, e.CheckSpace(context.Background()))
 	require.Equal(t, []string{"true"},
 		rows(t, s, "SELECT bool_and(asked AND NOT running AND error IS NULL) FROM csm.compactions"))
 }

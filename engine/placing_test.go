@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/catalog"
@@ -41,7 +40,7 @@ func state(t testing.TB, err error) string {
 func (c *cluster) requireSpace() {
 	for i, e := range c.nodes {
 		if e != nil {
-			require.EventuallyWithT(c.t, func(t *assert.CollectT) { require.NoError(t, e.CheckSpace(context.Background()), "n%d", i) }, 20*time.Second, 20*time.Millisecond)
+			require.NoError(c.t, e.CheckSpace(context.Background()), "n%d", i)
 		}
 	}
 }

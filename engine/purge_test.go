@@ -187,7 +187,7 @@ func TestRowsAreChangedBesideFolds(t *testing.T) {
 				sessions = append(sessions, session(t, e))
 			}
 			test(t, uint64(i), sessions, session(t, e), session(t, e), options, 60)
-			requireSpace(t, e)
+			require.NoError(t, e.CheckSpace(context.Background()))
 		})
 	}
 	for i, options := range []string{") WITH (placement = 'rows', replicas = 2)", ", PRIMARY KEY (w, i))"} {
@@ -233,5 +233,5 @@ func TestDeletedRowsAreLeftOut(t *testing.T) {
 	exec(t, s, "DELETE FROM t WHERE i < 299000; INSERT INTO t VALUES (1, 'one')")
 	exec(t, s, "VACUUM t")
 	require.Equal(t, []string{"true|1"}, rows(t, s, "SELECT sum(bytes) < 100000, count(*) FROM csm.chunks WHERE name = 't'"))
-	requireSpace(t, e)
+	require.NoError(t, e.CheckSpace(context.Background()))
 }
