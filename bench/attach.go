@@ -11,17 +11,17 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// attach measures how long another process needs to get at a table: by its descriptors, reading in place; by a whole Arrow
-// IPC copy over a unix socket; by Arrow Flight over loopback TCP. Thesis section 5.5, figure 5.1: the table of 157,286,400 rows of
-// int64, int8, uint16, and slices of it, here 20 sizes each twice the one before.
+// attach measures how long another process needs to get at a table: by its descriptors, reading in place; by a whole
+// Arrow IPC copy over a unix socket; by Arrow Flight over loopback TCP. Thesis section 5.5, figure 5.1: the table of
+// 157,286,400 rows of int64, int8, uint16, and slices of it, here 20 sizes each twice the one before.
 //
 //	node process: owns the table ──┬─ descriptors ─► this process: batches over the mapped region   (nothing copied)
 //	                               ├─ IPC stream  ─► this process: batches in its own memory
 //	                               └─ Flight      ─► this process: batches in its own memory
 //
-// Every time starts with nothing (no connection, no mapping, no descriptor) and ends when the first value of every column
-// of the first and the last batch was read. Before, every side's column sums were compared with the formula's, and the
-// bytes that it copied were counted.
+// Every time starts with nothing (no connection, no mapping, no descriptor) and ends when the first value of every
+// column of the first and the last batch was read. Before, every side's column sums were compared with the formula's,
+// and the bytes that it copied were counted.
 func attach(ctx context.Context, o Options) (_ *Report, err error) {
 	largest := o.rows(fullRows)
 	node, hello, err := startNode(ctx, o, max(64<<20, 2*bytesOfRow*largest+largest))
@@ -58,7 +58,8 @@ type attachSize struct {
 	heap                int64 // of the descriptor side: all that it allocated, for descriptors and batches
 }
 
-// way is one way to get at the table. It returns the batches, what of the process is the lender's memory, and how to give it back.
+// way is one way to get at the table. It returns the batches, what of the process is the lender's memory, and how to
+// give it back.
 type way struct {
 	name string
 	get  func(ctx context.Context, counter *copyCounter) (batches []arrow.RecordBatch, mapped []span, done func() error, err error)

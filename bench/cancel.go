@@ -212,7 +212,8 @@ func (s *server) cancelOne(ctx context.Context, o Options, c cancelCase) (delays
 
 // cancelAt runs a statement and ends it at a moment, by a cancel request or by statement_timeout. It gives how late it
 // ended; or, if it was faster, how long it took.
-func cancelAt(ctx context.Context, conn *pgconn.PgConn, c cancelCase, moment time.Duration, byRequest bool) (delay, took time.Duration, err error) {
+func cancelAt(ctx context.Context, conn *pgconn.PgConn, c cancelCase, moment time.Duration,
+	byRequest bool) (delay, took time.Duration, err error) {
 	timeout := moment.Milliseconds() + 1
 	if byRequest {
 		timeout = 0

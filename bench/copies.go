@@ -8,8 +8,8 @@ import (
 )
 
 // copyCounter counts the bytes of column data that a side made copies of in its own process, in two ways which have to
-// agree that nothing was copied: what it allocated for column data, and which buffers of the finished batches do not lie
-// in a lender's mapping. The second one asks where the bytes are and cannot be fooled by code that forgot to count.
+// agree that nothing was copied: what it allocated for column data, and which buffers of the finished batches do not
+// lie in a lender's mapping. The second one asks where the bytes are and cannot be fooled by code that forgot to count.
 type copyCounter struct {
 	memory.Allocator
 	allocated atomic.Int64

@@ -13,8 +13,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// drain is a client that costs next to nothing and the same for every server: it looks at a message's head, hashes rows as they
-// lie in its buffer, and makes no value of them.
+// drain is a client that costs next to nothing and the same for every server: it looks at a message's head, hashes rows
+// as they lie in its buffer, and makes no value of them.
 type drain struct {
 	conn net.Conn
 	in   *bufio.Reader

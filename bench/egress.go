@@ -13,9 +13,10 @@ import (
 // egressRows by 16 columns are the table of egress.
 const egressRows = 1_000_000
 
-// egress measures how fast rows come out over the PostgreSQL protocol, against PostgreSQL itself: the whole table by a simple
-// query in text format, and the shortest question there is. Both serve the same rows (the same COPY data was sent to both, and
-// a hash of every value as text, summed over all rows, must agree), over a unix socket, to the same client.
+// egress measures how fast rows come out over the PostgreSQL protocol, against PostgreSQL itself: the whole table by a
+// simple query in text format, and the shortest question there is. Both serve the same rows (the same COPY data was
+// sent to both, and a hash of every value as text, summed over all rows, must agree), over a unix socket, to the same
+// client.
 //
 //	                ┌─ unix socket ─► csmsql serve     (a process of its own)
 //	this process ───┤
@@ -23,7 +24,8 @@ const egressRows = 1_000_000
 //	                                                    its buffers; otherwise as it comes)
 func egress(ctx context.Context, o Options) (_ *Report, err error) {
 	o.say("starting PostgreSQL")
-	// The buffers are four times as large as the table: a scan of more than a quarter of them goes through a small ring.
+	// The buffers are four times as large as the table: a scan of more than a quarter of them goes through a small
+	// ring.
 	postgres, err := startPostgres(ctx, o.PostgresBin, "shared_buffers=1GB", "max_wal_size=4GB")
 	if err != nil {
 		return nil, err
@@ -63,7 +65,8 @@ func egress(ctx context.Context, o Options) (_ *Report, err error) {
 const drainQuery = "SELECT * FROM mixed"
 
 // measureDrain reads the whole table from both sides, first to compare what comes (B1), then for the time.
-func measureDrain(ctx context.Context, o Options, sides []*server, rows int64) (first [2]drained, times [2][]time.Duration, err error) {
+func measureDrain(ctx context.Context, o Options, sides []*server,
+	rows int64) (first [2]drained, times [2][]time.Duration, err error) {
 	var conns [2]*drain
 	for i, s := range sides {
 		if conns[i], err = newDrain(ctx, s.conninfo); err != nil {

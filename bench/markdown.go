@@ -10,8 +10,8 @@ import (
 	"github.com/csmsql/csmsql/bench/chart"
 )
 
-// Markdown writes reports as a page of documentation, which says by which command it was made. Its charts are links to pictures in the
-// directory images, as a browser sees it from the page; SVG writes them.
+// Markdown writes reports as a page of documentation, which says by which command it was made. Its charts are links to
+// pictures in the directory images, as a browser sees it from the page; SVG writes them.
 func Markdown(w io.Writer, command, images string, reports []*Report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Results\n\nMade by `%s`, which is to be run again instead of editing this page.\n", command)

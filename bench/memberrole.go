@@ -41,7 +41,8 @@ type asked struct {
 	Rows    [][]string // unless they were not wanted
 	Took    time.Duration
 	Worked  time.Duration // processor time of the node, all that it did meanwhile
-	// Local and Remote are bytes of chunks that were read, by all fragments, from memory of the reader's node and of others.
+	// Local and Remote are bytes of chunks that were read, by all fragments, from memory of the reader's node and of
+	// others.
 	Local, Remote int64
 	Fragments     int64
 }
@@ -156,7 +157,8 @@ func worked() (time.Duration, error) {
 }
 
 // answerOf reads all rows, and gives them as text if they are wanted.
-func answerOf(ctx context.Context, s *engine.Session, sql string, wanted bool) (columns []string, rows [][]string, err error) {
+func answerOf(ctx context.Context, s *engine.Session, sql string,
+	wanted bool) (columns []string, rows [][]string, err error) {
 	r, err := s.Query(ctx, sql)
 	if err != nil {
 		return nil, nil, err

@@ -86,7 +86,8 @@ func nodeRole(ctx context.Context, args []string, talk *conversation) (err error
 }
 
 // serveNode starts listening: node RPC, whole copies, Flight.
-func serveNode(ctx context.Context, group *errgroup.Group, e *engine.Engine, dir string) (h nodeHello, closers []func(), err error) {
+func serveNode(ctx context.Context, group *errgroup.Group, e *engine.Engine,
+	dir string) (h nodeHello, closers []func(), err error) {
 	h.Socket, h.Copies = filepath.Join(dir, "node.sock"), filepath.Join(dir, "copies.sock")
 	rpc, err := noderpc.ListenUnix(h.Socket)
 	if err != nil {

@@ -20,7 +20,8 @@ import (
 // The peers of attach: how else a process gets a table of another one. Both carry the same batches, which they read in
 // place from the owner's memory, so that only the way differs.
 
-// messageBytes bounds a Flight message; windowBytes lets one be under way whole. gRPC's defaults would only slow Flight down.
+// messageBytes bounds a Flight message; windowBytes lets one be under way whole. gRPC's defaults would only slow Flight
+// down.
 const (
 	messageBytes = 64 << 20
 	windowBytes  = 16 << 20

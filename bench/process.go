@@ -41,8 +41,8 @@ func Child(args []string) (handled bool, err error) {
 	if role == nil {
 		return true, fmt.Errorf("bench: there is no process %q", args[1])
 	}
-	// Ctrl-C reaches the whole process group, and a benchmark that died is a broken pipe. Both must not keep a node from giving its
-	// region back (B4); the end of standard input tells it in any case.
+	// Ctrl-C reaches the whole process group, and a benchmark that died is a broken pipe. Both must not keep a node
+	// from giving its region back (B4); the end of standard input tells it in any case.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

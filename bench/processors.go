@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// apart gives two nodes processors of their own, so many each; nil if the machine, or what of it this process may use, has too few.
+// apart gives two nodes processors of their own, so many each; nil if the machine, or what of it this process may use,
+// has too few.
 func apart(each int) (at [2][]int) {
 	var may unix.CPUSet
 	if each < 1 || unix.SchedGetaffinity(0, &may) != nil || may.Count() < 2*each {
@@ -23,7 +24,8 @@ func apart(each int) (at [2][]int) {
 	return at
 }
 
-// keptTo starts a process on some processors only: it gets them from the thread that begins it, and so do all of its own threads.
+// keptTo starts a process on some processors only: it gets them from the thread that begins it, and so do all of its
+// own threads.
 func keptTo(processors []int, begin func() error) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

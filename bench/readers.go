@@ -12,20 +12,22 @@ const readersOf = 8
 // readersRows make a table of a gibibyte.
 const readersRows = 1<<30/bytesOfRow + 1
 
-// readers measures what it costs in memory that eight processes read one table. Each attaches to the node, adds up all columns
-// of the whole table in its own DuckDB, in a transaction that it then keeps open. As many others attach and ask nothing.
-// When all are quiet, one look at /proc tells every process' proportional set size (PSS): its private pages, and of a page that
-// k processes have mapped the k-th part. Shared pages so count once in a sum over all who share them; therefore
+// readers measures what it costs in memory that eight processes read one table. Each attaches to the node, adds up all
+// columns of the whole table in its own DuckDB, in a transaction that it then keeps open. As many others attach and ask
+// nothing. When all are quiet, one look at /proc tells every process' proportional set size (PSS): its private pages,
+// and of a page that k processes have mapped the k-th part. Shared pages so count once in a sum over all who share
+// them; therefore
 //
 //	S = Σ PSS(reader)   +   the node's part of the table     the node wrote the table, so a ninth of it is counted there
 //	L = table once      +   8 × mean PSS(idle borrower)      what it must not exceed by more than 3 %
 //
-// The table is the extents that its chunks lie in, as the catalog counts them. The idle borrowers have the same program in
-// memory, run at the same time, and share its pages with the readers to the same part. What is left between S and L is what
-// a scan leaves behind in a process: heaps, DuckDB's buffers, thread stacks, program pages that only scanning touches.
+// The table is the extents that its chunks lie in, as the catalog counts them. The idle borrowers have the same program
+// in memory, run at the same time, and share its pages with the readers to the same part. What is left between S and L
+// is what a scan leaves behind in a process: heaps, DuckDB's buffers, thread stacks, program pages that only scanning
+// touches.
 //
-// A reader counts only if its sums are right and every page of the table's values is in its page table: then it did read them
-// all, and in place.
+// A reader counts only if its sums are right and every page of the table's values is in its page table: then it did
+// read them all, and in place.
 func readers(ctx context.Context, o Options) (_ *Report, err error) {
 	rows := o.rows(readersRows)
 	node, hello, err := startNode(ctx, o, max(64<<20, 2*bytesOfRow*rows))

@@ -26,7 +26,8 @@ type Report struct {
 	Goals   []Goal   `json:"goals"`
 	// Charts are the figures among the tables.
 	Charts []chart.Chart `json:"charts,omitempty"`
-	// Samples are the single times that medians were taken of, in the order in which they were measured. Only JSON has them.
+	// Samples are the single times that medians were taken of, in the order in which they were measured. Only JSON has
+	// them.
 	Samples map[string][]time.Duration `json:"samples"`
 }
 

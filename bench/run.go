@@ -21,13 +21,13 @@ type Options struct {
 	Runs int
 	// MaxRows bounds the largest table of attach, cluster, readers, egress, steps and thesis; 0: the full size.
 	MaxRows int64
-	// Sizes is how many table sizes attach measures, each twice the one before, the last one of MaxRows rows, and into how many slices thesis
-	// divides its largest; 0: 20.
+	// Sizes is how many table sizes attach measures, each twice the one before, the last one of MaxRows rows, and into
+	// how many slices thesis divides its largest; 0: 20.
 	Sizes int
 	// Progress is told what is being done; nil: nobody listens.
 	Progress func(string)
-	// PostgresBin is the directory of PostgreSQL's programs (initdb, postgres); empty: the newest in /usr/lib/postgresql, or what
-	// PATH has.
+	// PostgresBin is the directory of PostgreSQL's programs (initdb, postgres); empty: the newest in
+	// /usr/lib/postgresql, or what PATH has.
 	PostgresBin string
 	// Command is the csmsql program that egress, workers, cancel and writes serve with; empty: this program.
 	Command string
@@ -76,8 +76,8 @@ var benchmarks = map[string]func(context.Context, Options) (*Report, error){
 // Names lists the benchmarks.
 func Names() []string { return slices.Sorted(maps.Keys(benchmarks)) }
 
-// Run runs one benchmark. An error means that nothing can be said, because a side failed or gave a wrong answer; a goal that
-// was missed is no error but in the report (B1, B3).
+// Run runs one benchmark. An error means that nothing can be said, because a side failed or gave a wrong answer; a goal
+// that was missed is no error but in the report (B1, B3).
 func Run(ctx context.Context, name string, options Options) (*Report, error) {
 	run := benchmarks[name]
 	if run == nil {

@@ -204,7 +204,8 @@ func adoptSteps(ctx context.Context, o Options, r *Report) (err error) {
 }
 
 // scanTwice reads the adopted table in a process that has not read it.
-func scanTwice(ctx context.Context, o Options, r *Report, config engine.Config, v engine.Verification, rows int64) (err error) {
+func scanTwice(ctx context.Context, o Options, r *Report, config engine.Config, v engine.Verification,
+	rows int64) (err error) {
 	config.Verify = v
 	e, err := engine.Open(ctx, config)
 	if err != nil {

@@ -20,11 +20,12 @@ import (
 	"github.com/csmsql/csmsql/queries/dbgen"
 )
 
-// planAnew has every asking planned, because the other side plans each, too: a session keeps plans otherwise, with what they found out.
+// planAnew has every asking planned, because the other side plans each, too: a session keeps plans otherwise, with what
+// they found out.
 const planAnew = "SET plan_cache_mode = force_custom_plan"
 
-// tpch compares HugeTables with DuckDB's own in-memory tables: same process, same threads, same queries, interleaved. Ours
-// includes everything that a session does: parsing, snapshot, planning, conversion to Arrow.
+// tpch compares HugeTables with DuckDB's own in-memory tables: same process, same threads, same queries, interleaved.
+// Ours includes everything that a session does: parsing, snapshot, planning, conversion to Arrow.
 func tpch(ctx context.Context, o Options) (*Report, error) {
 	asked, err := chosen(o.Queries)
 	if err != nil {
@@ -85,8 +86,8 @@ func tpch(ctx context.Context, o Options) (*Report, error) {
 	return tpchReport(o, asked, checked, times), nil
 }
 
-// A run asks short queries more than once, because what takes ten milliseconds is soon disturbed: up to shortAgain times as long as
-// shortTime is not over.
+// A run asks short queries more than once, because what takes ten milliseconds is soon disturbed: up to shortAgain
+// times as long as shortTime is not over.
 const (
 	shortAgain = 5
 	shortTime  = 200 * time.Millisecond

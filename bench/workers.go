@@ -30,7 +30,8 @@ func (o Options) hops() int {
 	return hops
 }
 
-// hopping are short statements, which show what the way to a worker and back costs. The first stays in the node: it never asks DuckDB.
+// hopping are short statements, which show what the way to a worker and back costs. The first stays in the node: it
+// never asks DuckDB.
 var hopping = []struct{ name, sql, want string }{
 	{"SELECT 1", "SELECT 1", "1"},
 	{"SELECT upper('b')", "SELECT upper('b')", "B"},

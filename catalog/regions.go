@@ -30,7 +30,8 @@ func (c *Catalog) PutRegion(ctx context.Context, record RegionRecord) error {
 
 // AddRegion records a region that make places among those that there are. Nobody else records one meanwhile: two nodes
 // that start at once do not get one address.
-func (c *Catalog) AddRegion(ctx context.Context, make func(taken []RegionRecord) (RegionRecord, error)) (RegionRecord, error) {
+func (c *Catalog) AddRegion(ctx context.Context,
+	make func(taken []RegionRecord) (RegionRecord, error)) (RegionRecord, error) {
 	for {
 		var taken []RegionRecord
 		revision, err := c.store.Scan(ctx, []string{regionPrefix}, func(item store.Item) error {
@@ -100,7 +101,8 @@ func (c *Catalog) DropRegion(ctx context.Context, region memregion.RegionID) err
 func regionKey(id memregion.RegionID) string { return regionPrefix + hexadecimal(uint64(id)) }
 
 // changeRegion reads, changes and writes a region's record; another writer in between means to try again.
-func (c *Catalog) changeRegion(ctx context.Context, id memregion.RegionID, change func(*RegionRecord) *RegionRecord) error {
+func (c *Catalog) changeRegion(ctx context.Context, id memregion.RegionID,
+	change func(*RegionRecord) *RegionRecord) error {
 	for {
 		next, err := c.tryRegion(ctx, id, change)
 		if isConflict(err) {
@@ -118,7 +120,8 @@ func (c *Catalog) changeRegion(ctx context.Context, id memregion.RegionID, chang
 	}
 }
 
-func (c *Catalog) tryRegion(ctx context.Context, id memregion.RegionID, change func(*RegionRecord) *RegionRecord) (*RegionRecord, error) {
+func (c *Catalog) tryRegion(ctx context.Context, id memregion.RegionID,
+	change func(*RegionRecord) *RegionRecord) (*RegionRecord, error) {
 	item, ok, err := c.store.Get(ctx, regionKey(id))
 	if err != nil {
 		return nil, err

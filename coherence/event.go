@@ -189,7 +189,8 @@ func (a Action) unpaid() string {
 }
 
 // fenceFlushFence is the shape that writers, the lender and readers share: before differs, after is always full.
-func fenceFlushFence(list []Action, class Class, step Step, before ActionKind, g Generation, parts ...memregion.Range) []Action {
+func fenceFlushFence(list []Action, class Class, step Step, before ActionKind, g Generation,
+	parts ...memregion.Range) []Action {
 	paid := class.pays()
 	list = append(list, Action{Kind: before, Step: step, Paid: paid, Generation: g})
 	for _, r := range parts {

@@ -67,7 +67,8 @@ func (r *Reader) shard(w Writing) *readerShard {
 //
 // verify may be nil. An error of it that wraps ErrChecksum is tried again, MaxAttempts in all; any other ends the
 // acquire. Errors are *AcquireError, or ctx's.
-func (r *Reader) Acquire(ctx context.Context, region memregion.RegionID, gen Generation, data []byte, verify func() error) error {
+func (r *Reader) Acquire(ctx context.Context, region memregion.RegionID, gen Generation, data []byte,
+	verify func() error) error {
 	w := Writing{region, gen}
 	s := r.shard(w)
 	s.mu.RLock()
@@ -127,7 +128,8 @@ func (r *Reader) begin(s *readerShard, w Writing) (list []Action, flight *acquir
 }
 
 // lead runs the attempts of a first use and tells those who wait, also if verify panics (C6).
-func (r *Reader) lead(ctx context.Context, s *readerShard, w Writing, flight *acquireFlight, list []Action, data []byte, verify func() error) error {
+func (r *Reader) lead(ctx context.Context, s *readerShard, w Writing, flight *acquireFlight, list []Action, data []byte,
+	verify func() error) error {
 	settled := false
 	defer func() {
 		if !settled {

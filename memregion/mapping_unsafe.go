@@ -42,7 +42,8 @@ type mapping struct {
 // mapRegion maps the whole capacity. It maps at spec.Base and nowhere else (M8); with relocate, anywhere when that is
 // taken.
 // It takes over file, and what is cached of it, only when it succeeds. kinds are the ways to watch it, see newWatch.
-func mapRegion(file *os.File, cached *cached, spec Spec, protection int, relocate bool, kinds []WatchKind) (*mapping, error) {
+func mapRegion(file *os.File, cached *cached, spec Spec, protection int, relocate bool,
+	kinds []WatchKind) (*mapping, error) {
 	unit, err := spec.unit(file)
 	if err != nil {
 		return nil, err

@@ -17,12 +17,15 @@ import (
 // their checksum was compared: whoever writes, truncates or punches the file after that would be believed, too. The
 // kernel can tell in three ways, and the best that it grants is taken:
 //
-//   - fanotify queues an event when a system call that changes the file ends, and when a file that was open for writing is closed for the
-//     last time, its mappings included. Each event says whether the caller was this process, and the kernel never merges ours with others'.
-//     So a lender's own fallocate calls, the only ones that it makes, are told from everybody else's.
-//   - inotify queues the same events, but does not say whose they are: the lender's own calls count, too. That is right and not free.
-//   - the file's times, when neither is to be had (each user has 128 instances of both). Stores through our own map change them as well,
-//     at the first touch of a page, so a busy lender counts all the time; and a write that is still under way has changed them already.
+//   - fanotify queues an event when a system call that changes the file ends, and when a file that was open for writing
+//     is closed for the last time, its mappings included. Each event says whether the caller was this process, and the
+//     kernel never merges ours with others'. So a lender's own fallocate calls, the only ones that it makes, are told
+//     from everybody else's.
+//   - inotify queues the same events, but does not say whose they are: the lender's own calls count, too. That is right
+//     and not free.
+//   - the file's times, when neither is to be had (each user has 128 instances of both). Stores through our own map
+//     change them as well, at the first touch of a page, so a busy lender counts all the time; and a write that is
+//     still under way has changed them already.
 //
 // Times alone would not do for the first two reasons, which is why they come last; seals (F_SEAL_WRITE) exist for
 // memfds only, which have no

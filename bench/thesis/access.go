@@ -10,8 +10,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Flushed is Table 5.2: how long it takes to flush a table whose lines were flushed before (empty) and all of whose bytes were
-// stored just now (touched).
+// Flushed is Table 5.2: how long it takes to flush a table whose lines were flushed before (empty) and all of whose
+// bytes were stored just now (touched).
 type Flushed struct {
 	Place          string
 	Empty, Touched []time.Duration

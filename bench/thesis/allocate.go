@@ -13,7 +13,8 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Allocated is Table 5.4: sizes at random from 0 to 5000 bytes, granted in this process, and by another one when it is asked.
+// Allocated is Table 5.4: sizes at random from 0 to 5000 bytes, granted in this process, and by another one when it is
+// asked.
 type Allocated struct{ Local, Remote []time.Duration }
 
 // allocations are how many a run makes in each place.

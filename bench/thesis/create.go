@@ -30,7 +30,8 @@ type Before uint8
 const (
 	// Borrowers: nobody else, since its lender flushed it the last time.
 	Borrowers Before = iota
-	// CleanedAhead: its lender has, as its kernel does when it zeroes it, and has flushed it since, unasked, while nobody waited.
+	// CleanedAhead: its lender has, as its kernel does when it zeroes it, and has flushed it since, unasked, while
+	// nobody waited.
 	CleanedAhead
 	// JustStored: its lender has, just before, so that it flushes before the writer gets it.
 	JustStored
@@ -55,10 +56,11 @@ func (c Case) String() string {
 
 // Parts are how long the parts of one creation took.
 type Parts struct {
-	// Allocate has the lender's flush before a foreign writer on memory that is not coherent and that it has stored into.
+	// Allocate has the lender's flush before a foreign writer on memory that is not coherent and that it has stored
+	// into.
 	Allocate time.Duration
-	// Map makes the memory present in this process, and takes it away again: remote writers map what they are granted, for as long
-	// as they write.
+	// Map makes the memory present in this process, and takes it away again: remote writers map what they are granted,
+	// for as long as they write.
 	Map time.Duration
 	// Write has the flushes of paths that flush as they go.
 	Write    time.Duration
@@ -84,7 +86,8 @@ func (p Parts) Total() time.Duration {
 type Created struct {
 	Cases []Case
 	Parts [][]Parts // by case, then by run
-	// Ahead is, for each run, what the lender did when it cleaned the table's memory ahead: how long it worked, and when it was done.
+	// Ahead is, for each run, what the lender did when it cleaned the table's memory ahead: how long it worked, and
+	// when it was done.
 	Ahead []Ahead
 	// Chosen are the paths that the measurement of package coherence chose, in own memory and in another process'.
 	Chosen map[bool]coherence.Path
@@ -117,8 +120,8 @@ func (c *Created) Median(one Case) (m Parts) {
 	return m
 }
 
-// Overhead is a case's, as a share of the write itself: an ordinary copy to coherent memory of the same place, in the same run.
-// The median of all runs.
+// Overhead is a case's, as a share of the write itself: an ordinary copy to coherent memory of the same place, in the
+// same run. The median of all runs.
 func (c *Created) Overhead(one Case) float64 {
 	itself := c.Of(Case{Remote: one.Remote, Class: coherence.Coherent})
 	var shares []float64
@@ -183,8 +186,8 @@ func (w *World) choose(ctx context.Context, c *Created) error {
 	return freeAll(places)
 }
 
-// blocks are the table's bytes: windows into one small source, each a word further on, so that writing is bounded by memory and
-// not by where the values come from, and a block at a wrong place is seen.
+// blocks are the table's bytes: windows into one small source, each a word further on, so that writing is bounded by
+// memory and not by where the values come from, and a block at a wrong place is seen.
 type blocks struct {
 	source   []byte
 	bytes    int
@@ -302,7 +305,8 @@ func (w *World) createLocal(_ context.Context, c Case, rows *blocks) (parts Part
 	return parts, errors.Join(w.check(w.local.memory.Bytes(x.Range), rows), home.Retire(g.Generation()))
 }
 
-// create does one case. What the lender does in the background of it is over by then, but where the case is that it is not.
+// create does one case. What the lender does in the background of it is over by then, but where the case is that it is
+// not.
 func (w *World) create(ctx context.Context, c Case, rows *blocks) (parts Parts, ahead Ahead, err error) {
 	before, err := w.setting.Cleaned()
 	if err != nil {
@@ -340,7 +344,8 @@ func (w *World) use(ctx context.Context, class coherence.Class) error {
 	return w.client.Free(ctx, noderpc.FreeRequest{Extents: extents(given)})
 }
 
-// settle waits until the lender has nothing more to clean ahead, and says for how long it did, and how long it worked since before.
+// settle waits until the lender has nothing more to clean ahead, and says for how long it did, and how long it worked
+// since before.
 func (w *World) settle(ctx context.Context, before Cleaned) (done Ahead, err error) {
 	const look = time.Millisecond
 	for begin := time.Now(); ; {
@@ -400,7 +405,8 @@ func (w *World) createRemote(ctx context.Context, c Case, rows *blocks) (parts P
 }
 
 // writeRemote does steps 2 and 3 as a writer in another domain does them.
-func (w *World) writeRemote(parts *Parts, c Case, given noderpc.Granted, window *memregion.Window, rows *blocks) (checksum uint64, err error) {
+func (w *World) writeRemote(parts *Parts, c Case, given noderpc.Granted, window *memregion.Window,
+	rows *blocks) (checksum uint64, err error) {
 	writer := coherence.NewWriterCore(given.Class, given.Extent.Generation, given.Range)
 	var chooser *coherence.Chooser
 	if c.Class != coherence.Coherent {

@@ -24,8 +24,9 @@ type Cleaned struct {
 	Worked time.Duration
 }
 
-// lender has one region's memory under several homes, one for each class of fabric and, where this process writes itself, each
-// write path. They share the allocator, so their extents never overlap; each has a region number of its own.
+// lender has one region's memory under several homes, one for each class of fabric and, where this process writes
+// itself, each write path. They share the allocator, so their extents never overlap; each has a region number of its
+// own.
 type lender struct {
 	memory *memregion.Lent
 	homes  catalog.Homes
@@ -46,7 +47,8 @@ func homeOfPath(p coherence.Path) memregion.RegionID { return firstPath + memreg
 var errChecksum = fmt.Errorf("bench: %w", coherence.ErrChecksum)
 
 // lend makes a region of capacity bytes, a file in directory. close removes it.
-func lend(ctx context.Context, directory, name string, capacity int64, lines *coherence.CPULines) (_ *lender, err error) {
+func lend(ctx context.Context, directory, name string, capacity int64,
+	lines *coherence.CPULines) (_ *lender, err error) {
 	capacity = (capacity + memregion.PageSize - 1) / memregion.PageSize * memregion.PageSize
 	spec := memregion.Spec{ID: 1, Capacity: capacity, Fabric: memregion.FabricShm, Path: filepath.Join(directory, name)}
 	if spec.Base, err = memregion.ChooseBase(nil, capacity, spec.Path); err != nil {
@@ -82,7 +84,8 @@ func copiers(lines *coherence.CPULines) (list []*coherence.Copier) {
 	return list
 }
 
-func (l *lender) add(id memregion.RegionID, class coherence.Class, lines *coherence.CPULines, chooser *coherence.Chooser) (err error) {
+func (l *lender) add(id memregion.RegionID, class coherence.Class, lines *coherence.CPULines,
+	chooser *coherence.Chooser) (err error) {
 	count := &coherence.Counters{}
 	if id == homeOf(coherence.Incoherent) {
 		count = &l.count
@@ -120,8 +123,8 @@ func grantOf(region memregion.RegionID, size int64) noderpc.GrantRequest {
 // nobody is a node of which nothing but its memory matters.
 type nobody struct{ noderpc.Node }
 
-// Serve lends capacity bytes until ctx ends: the role of the other process. ready is told how it is reached, and by what it is asked what it has cleaned. What it
-// makes lies in directory and is removed.
+// Serve lends capacity bytes until ctx ends: the role of the other process. ready is told how it is reached, and by
+// what it is asked what it has cleaned. What it makes lies in directory and is removed.
 func Serve(ctx context.Context, directory string, capacity int64, ready func(Lent, func() Cleaned) error) (err error) {
 	lines, err := coherence.NewCPULines()
 	if err != nil {
@@ -133,7 +136,8 @@ func Serve(ctx context.Context, directory string, capacity int64, ready func(Len
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
 	log := slog.New(slog.DiscardHandler)
-	// What is sealed is compared by whoever measures, and by the home where the protocol says so: not a second time in between.
+	// What is sealed is compared by whoever measures, and by the home where the protocol says so: not a second time in
+	// between.
 	lender, err := lending.New(l.homes, lending.Options{Lines: lines, TrustSeals: true, Log: log})
 	if err != nil {
 		return err

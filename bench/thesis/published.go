@@ -32,8 +32,9 @@ func (p CreateParts) Total() time.Duration {
 // Overhead is what comes on top of the write, as a share of it.
 func (p CreateParts) Overhead() float64 { return float64(p.Total()-p.Write) / float64(p.Write) }
 
-// What the figures show is not printed in the thesis; these are the measurements that its author published with the program
-// (abs-tudelft/memory-disaggregation-ThymesisFlow-Arrow, examples/1_component_benchmark/TEST_FINALISED, bm_*.csv).
+// What the figures show is not printed in the thesis; these are the measurements that its author published with the
+// program (abs-tudelft/memory-disaggregation-ThymesisFlow-Arrow, examples/1_component_benchmark/TEST_FINALISED,
+// bm_*.csv).
 var (
 	// PublishedTransfers is Figure 5.1: milliseconds to get at the first 1/20, 2/20, … of 157,286,400 rows.
 	PublishedTransfers = struct{ Full, Descriptor []float64 }{
@@ -55,8 +56,8 @@ var (
 		{"remote", false, 4}:  {2.07472, 4.39987, 4.458, 4.81178},
 		{"remote", false, 48}: {5.80025, 6.06679, 6.01651, 5.96052},
 	}
-	// publishedStrides is Figure 5.3: GiB/s by place and reading or writing, for strides of 1, 2, 4, … elements of 64 bits. Remote reading was measured
-	// three times, and the figure shows the means.
+	// publishedStrides is Figure 5.3: GiB/s by place and reading or writing, for strides of 1, 2, 4, … elements of 64
+	// bits. Remote reading was measured three times, and the figure shows the means.
 	publishedStrides = map[strideKey][12]float64{
 		{"local", false}:  {229.6, 103.776, 53.2123, 25.6609, 13.5129, 6.36212, 3.3152, 1.71715, 1.8112, 1.21443, 1.07448, 0.74535},
 		{"local", true}:   {126.28, 52.0402, 22.7461, 12.2936, 6.90598, 3.47023, 1.9182, 0.851748, 0.790081, 0.545953, 0.425138, 0.257246},

@@ -100,7 +100,8 @@ func totalAll(b []byte, bits, n, threads int) (sum uint64) {
 
 func words(b []byte) []uint64 { return arrow.Uint64Traits.CastFromBytes(b) }
 
-// storeStrided writes every element's number, in as many passes as the stride has elements; totalStrided reads like that.
+// storeStrided writes every element's number, in as many passes as the stride has elements; totalStrided reads like
+// that.
 func storeStrided(b []uint64, stride, threads int) {
 	split(len(b), threads, func(_, from, to int) {
 		for first := range min(stride, to-from) {

@@ -13,7 +13,8 @@ import (
 // Copy makes another replica of a chunk in other memory, from the first one that d has. Nothing is decoded: offsets
 // in a descriptor are relative to its extents. extent gives the bytes of one of d's, which are held against its
 // checksum. On error nothing is held.
-func Copy(space Space, d *descriptor.Descriptor, extent func(*descriptor.Extent) ([]byte, error)) ([]descriptor.Extent, error) {
+func Copy(space Space, d *descriptor.Descriptor,
+	extent func(*descriptor.Extent) ([]byte, error)) ([]descriptor.Extent, error) {
 	made := make([]descriptor.Extent, 0, len(d.Extents))
 	for i := range d.Extents {
 		x, err := copyExtent(space, d.Owner, &d.Extents[i], extent)
@@ -36,7 +37,8 @@ func discard(space Space, sealed []descriptor.Extent) error {
 	return space.Discard(generations...)
 }
 
-func copyExtent(space Space, owner string, from *descriptor.Extent, extent func(*descriptor.Extent) ([]byte, error)) (to descriptor.Extent, err error) {
+func copyExtent(space Space, owner string, from *descriptor.Extent,
+	extent func(*descriptor.Extent) ([]byte, error)) (to descriptor.Extent, err error) {
 	data, err := extent(from)
 	if err != nil {
 		return to, err

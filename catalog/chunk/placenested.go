@@ -86,7 +86,8 @@ func valid(data arrow.ArrayData, i int) bool {
 }
 
 // nested places arrays with children. Children of a slice are sliced as far as their layout allows.
-func (p *placer) nested(data arrow.ArrayData, layout descriptor.Layout, buffers []*memory.Buffer) ([]arrow.ArrayData, error) {
+func (p *placer) nested(data arrow.ArrayData, layout descriptor.Layout,
+	buffers []*memory.Buffer) ([]arrow.ArrayData, error) {
 	offset, length := data.Offset(), data.Len()
 	switch layout.Class {
 	case descriptor.ClassStruct:

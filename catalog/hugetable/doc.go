@@ -8,9 +8,10 @@
 //	Version 5 ─┬─ A, B, C                                      (2 = 1 carried, 1 new: pages double until they are full)
 //	           └─ page D' (2 chunks)
 //
-// A page is a list of encoded descriptors with their first rows and what of these is deleted, and a summary of each column. It is named by the
-// xxh3-128 of its bytes. A version's record names its pages and sums them up, so that opening a table reads no page;
-// descriptors are decoded one by one when they are asked for, and kept within the Source's bound.
+// A page is a list of encoded descriptors with their first rows and what of these is deleted, and a summary of each
+// column. It is named by the xxh3-128 of its bytes. A version's record names its pages and sums them up, so that
+// opening a table reads no page; descriptors are decoded one by one when they are asked for, and kept within the
+// Source's bound.
 //
 //	H1  a version's chunks cover rows 0 to Rows without gap or overlap, in order; a page or record that says otherwise is
 //	    refused with the rows that are missing or twice.

@@ -26,7 +26,8 @@ type purge struct {
 }
 
 // purgesMost bounds the purges that a version remembers, PurgeBytes what is said in them of rows: they are in the
-// table's record, which every commit writes. Rows of what was purged before are found only if their chunk is still there.
+// table's record, which every commit writes. Rows of what was purged before are found only if their chunk is still
+// there.
 const purgesMost, PurgeBytes = 64, 1 << 10
 
 // remember adds a purge, and forgets older ones beyond the bounds, or all of them.

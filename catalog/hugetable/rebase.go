@@ -11,7 +11,8 @@ import (
 // ErrDiverged: two changes of one version are not both to be had.
 var ErrDiverged = errors.New("the table was changed in another way since")
 
-// ByRows tells whether all that was done to a committed version to get this one was to append chunks and to delete rows.
+// ByRows tells whether all that was done to a committed version to get this one was to append chunks and to delete
+// rows.
 func (v *Version) ByRows(base *Version) bool {
 	return v.commutes(base) && len(v.moved) == 0 && v.fold == nil
 }
@@ -24,9 +25,9 @@ func (v *Version) commutes(base *Version) bool {
 
 // Rebase does to current what was done to base to get this version (H5). Base is a committed version, current a later
 // one, which may have chunks that are in no page yet. What does not go together is ErrDiverged: all rows taken away or
-// replaced, another declaration of the table on either side, the same chunk in other places on both, the same row deleted
-// by both, and a fold of what is not there as it was. Chunks that were to move and are folded by now are not moved:
-// FreshExtents has no copies of them. Rows that were deleted are, wherever they lie by then.
+// replaced, another declaration of the table on either side, the same chunk in other places on both, the same row
+// deleted by both, and a fold of what is not there as it was. Chunks that were to move and are folded by now are not
+// moved: FreshExtents has no copies of them. Rows that were deleted are, wherever they lie by then.
 //
 //	base ──── append x, move 2 ───► v           chunks 0 1 2' x
 //	 └─────── append y ───► current             chunks 0 1 2  y

@@ -12,8 +12,8 @@ import (
 
 // recordFormat is the number that a record carries: the second if the table has, or had, more than one replica, the
 // third if rows of its chunks are deleted, the fourth if such rows were left out, the fifth if the table was altered. A
-// program that does not know of them would lend memory again that is in use, or show the rows, or delete others, or take
-// one column of a chunk for another.
+// program that does not know of them would lend memory again that is in use, or show the rows, or delete others, or
+// take one column of a chunk for another.
 const recordFormat, recordFormatReplicas, recordFormatDeleted, recordFormatPurged, recordFormatNumbered = 1, 2, 3, 4, 5
 
 // Field numbers of TableRecord and PageRef in catalog.proto.

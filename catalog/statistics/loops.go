@@ -97,7 +97,8 @@ func bounds[T signedInteger | unsignedInteger](m *measurement, a arrow.Array, va
 	return min(low, low2), max(high, high2), true
 }
 
-func sparseBounds[T signedInteger | unsignedInteger](m *measurement, a arrow.Array, values []T) (low, high T, some bool) {
+func sparseBounds[T signedInteger | unsignedInteger](m *measurement, a arrow.Array,
+	values []T) (low, high T, some bool) {
 	for i, v := range values {
 		switch {
 		case !m.counts(a, i):

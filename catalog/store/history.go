@@ -95,7 +95,8 @@ func (h *history) since(after Revision) ([]Change, <-chan struct{}, error) {
 }
 
 // watch is Watch of the stores in this process; closed ends it.
-func (h *history) watch(ctx context.Context, closed <-chan struct{}, prefixes []string, after Revision, apply func(Change) error) error {
+func (h *history) watch(ctx context.Context, closed <-chan struct{}, prefixes []string, after Revision,
+	apply func(Change) error) error {
 	for {
 		changes, grown, err := h.since(after)
 		if err != nil {

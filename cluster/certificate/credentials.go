@@ -16,8 +16,8 @@ type Credentials struct {
 	roots    *x509.CertPool
 }
 
-// Load reads a certificate, its key and the authority's certificate, and checks everything about them that a peer would:
-// that the key belongs to the certificate, that the authority signed it, that its time is now, and whose it is.
+// Load reads a certificate, its key and the authority's certificate, and checks everything about them that a peer
+// would: that the key belongs to the certificate, that the authority signed it, that its time is now, and whose it is.
 func Load(files Files) (*Credentials, error) {
 	authorities, err := readCertificates(files.Authority)
 	if err != nil {
@@ -102,14 +102,16 @@ func (c *Credentials) Server() *tls.Config {
 	}
 }
 
-// Client is the configuration of a connection to a node (T1, T2). It must be the one named, or any of the cluster if the
-// name is empty.
+// Client is the configuration of a connection to a node (T1, T2). It must be the one named, or any of the cluster if
+// the name is empty.
 func (c *Credentials) Client(node string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
-		// Always shown, whatever authorities the server names: so it is the server that says, and logs, whose it refuses.
+		// Always shown, whatever authorities the server names: so it is the server that says, and logs, whose it
+		// refuses.
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &c.chain, nil },
-		// Not the host's name is to be verified but the node's: VerifyConnection does all that this skips, and more (T2).
+		// Not the host's name is to be verified but the node's: VerifyConnection does all that this skips, and more
+		// (T2).
 		InsecureSkipVerify: true,
 		VerifyConnection:   func(s tls.ConnectionState) error { return c.verifyNode(s, node) },
 	}

@@ -11,9 +11,10 @@ import (
 	"github.com/csmsql/csmsql/catalog/store"
 )
 
-// Commit implements store.Store: it is one etcd transaction. While etcd is known to be in trouble, it first asks whether
-// it answers at all, so that the error is that nothing happened and not that nobody knows. After ErrUnknown the outcome is
-// settled before anything else is done through this handle: what a Get does not show then will not come later (E4).
+// Commit implements store.Store: it is one etcd transaction. While etcd is known to be in trouble, it first asks
+// whether it answers at all, so that the error is that nothing happened and not that nobody knows. After ErrUnknown the
+// outcome is settled before anything else is done through this handle: what a Get does not show then will not come
+// later (E4).
 func (s *Store) Commit(ctx context.Context, t store.Transaction) (store.Revision, error) {
 	if err := t.Validate(limits()); err != nil {
 		return 0, err
@@ -76,7 +77,8 @@ func (s *Store) commitFailed(ctx context.Context, err error) error {
 }
 
 // try does the transaction once. Again: it certainly did not happen, for a reason that has passed.
-func (s *Store) try(ctx context.Context, t store.Transaction, fence int64) (revision store.Revision, again bool, err error) {
+func (s *Store) try(ctx context.Context, t store.Transaction,
+	fence int64) (revision store.Revision, again bool, err error) {
 	sending, sent := watchSending(ctx)
 	answer, err := s.client.Txn(sending).If(s.conditions(t, fence)...).Then(s.writes(t)...).Else(s.questions(t)...).Commit()
 	switch {

@@ -16,8 +16,8 @@ import (
 )
 
 // fence is the key of a session, under its lease. Every transaction of the handle compares it: so nothing is committed
-// after the session's end (E3), and what was sent and not answered can be kept from happening later by writing the fence
-// anew (E4).
+// after the session's end (E3), and what was sent and not answered can be kept from happening later by writing the
+// fence anew (E4).
 //
 //	settled ──▶ a transaction was not answered ──▶ unsettled ──▶ the fence was written ──▶ settled
 type fence struct {

@@ -16,8 +16,8 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 )
 
-// Join makes a member of the cluster that is reached through the endpoints of through, starts it, and waits until it has
-// a vote. It may be called again after it failed or the process died, and to start the member again later.
+// Join makes a member of the cluster that is reached through the endpoints of through, starts it, and waits until it
+// has a vote. It may be called again after it failed or the process died, and to start the member again later.
 //
 // The new member first only learns: if it never comes up, the others' majority is what it was.
 //
@@ -74,8 +74,8 @@ func join(ctx context.Context, o ServerOptions, client *clientv3.Client, lock st
 	return s, nil
 }
 
-// tryWait bounds one try to change the members: etcd drops a change that comes while another one is under way, and never
-// answers it.
+// tryWait bounds one try to change the members: etcd drops a change that comes while another one is under way, and
+// never answers it.
 const tryWait = 2 * time.Second
 
 // tryUntil tries until it is done, fails for good, or ctx ends. A cluster whose members have not all been connected for

@@ -32,8 +32,8 @@ type Member struct {
 // memberWait bounds how long one member is waited for.
 const memberWait = time.Second
 
-// Members lists the members of the etcd, by name, and asks each how it is. Without a majority the list is one that some member
-// remembers, or this process if no member answers, and the error says so. It takes twice memberWait at most.
+// Members lists the members of the etcd, by name, and asks each how it is. Without a majority the list is one that some
+// member remembers, or this process if no member answers, and the error says so. It takes twice memberWait at most.
 func (s *Store) Members(ctx context.Context) ([]Member, error) {
 	call, done, err := s.call(ctx)
 	if err != nil {
@@ -61,8 +61,8 @@ func (s *Store) Members(ctx context.Context) ([]Member, error) {
 	return list, trouble
 }
 
-// memberList asks the leader and, at the same time, whoever answers, who need not know one: that goes without call's demand for one. trouble is the
-// leader's; nil: nobody answers.
+// memberList asks the leader and, at the same time, whoever answers, who need not know one: that goes without call's
+// demand for one. trouble is the leader's; nil: nobody answers.
 func (s *Store) memberList(ctx, call context.Context) (answer *clientv3.MemberListResponse, trouble error) {
 	ctx, cancel := context.WithTimeout(ctx, memberWait)
 	defer cancel()
@@ -125,8 +125,9 @@ func (s *Store) member(ctx context.Context, m *etcdserverpb.Member) Member {
 	return made
 }
 
-// Forget takes a member out of the etcd that is lost with its directory, so that another one may take its place. It tells whether there was one of
-// that name. A member that answers is not lost, and is refused (55006); so is any change without a majority.
+// Forget takes a member out of the etcd that is lost with its directory, so that another one may take its place. It
+// tells whether there was one of that name. A member that answers is not lost, and is refused (55006); so is any change
+// without a majority.
 func (s *Store) Forget(ctx context.Context, name string) (found bool, err error) {
 	list, err := s.Members(ctx)
 	if err != nil {

@@ -24,8 +24,8 @@ const (
 	DefaultTimeout = 5 * time.Second
 )
 
-// What one transaction takes. etcd's own limits are 128 operations, one of which is the session's fence, and 1.5 MiB for
-// the whole request, in which keys count several times.
+// What one transaction takes. etcd's own limits are 128 operations, one of which is the session's fence, and 1.5 MiB
+// for the whole request, in which keys count several times.
 const (
 	MaxOperations = 127
 	MaxBytes      = 1280 << 10
@@ -33,8 +33,8 @@ const (
 
 // Options of Open.
 type Options struct {
-	// Endpoints are the members' client addresses: host:port, http://…, https://… or unix:///path. With several, calls go
-	// on while a majority lives.
+	// Endpoints are the members' client addresses: host:port, http://…, https://… or unix:///path. With several, calls
+	// go on while a majority lives.
 	Endpoints []string
 	// TLS is used for every connection. Without it only this machine's addresses are allowed, unless Plaintext.
 	TLS *tls.Config
@@ -51,8 +51,8 @@ type Options struct {
 	Description string
 	// Log gets what nobody asked for; nil: nobody does.
 	Log *slog.Logger
-	// Member is one of the same etcd in this process: while it knows a leader, single keys are read from it without a connection, which
-	// takes a quarter of the time; nil: there is none. It is closed after the store.
+	// Member is one of the same etcd in this process: while it knows a leader, single keys are read from it without a
+	// connection, which takes a quarter of the time; nil: there is none. It is closed after the store.
 	Member *Server
 	// Fault is told of the fault points of sessions and commits; nil in production.
 	Fault faults.Hook

@@ -27,7 +27,8 @@ func (s *Store) item(kv *mvccpb.KeyValue) store.Item {
 	return i
 }
 
-// Scan implements store.Store. It reads in pages, each a call of its own, all as of the revision that the first one found.
+// Scan implements store.Store. It reads in pages, each a call of its own, all as of the revision that the first one
+// found.
 func (s *Store) Scan(ctx context.Context, prefixes []string, visit func(store.Item) error) (store.Revision, error) {
 	revision, err := s.newest(ctx)
 	if err != nil {

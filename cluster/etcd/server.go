@@ -136,7 +136,8 @@ func (s *Server) quiet(level zapcore.Level, message string) slog.Level {
 }
 
 // endStreams ends watches when Close begins: etcd would wait for the watchers to leave.
-func (s *Server) endStreams(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+func (s *Server) endStreams(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo,
+	handle grpc.StreamHandler) error {
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
 	defer context.AfterFunc(s.serving, cancel)()
@@ -219,8 +220,8 @@ var (
 	errClosed  = errors.New("it was closed")
 )
 
-// read reads a key linearizably, as any client's read does, but without a connection. false: the member knows no leader, or ends, or ctx
-// does.
+// read reads a key linearizably, as any client's read does, but without a connection. false: the member knows no
+// leader, or ends, or ctx does.
 func (s *Server) read(ctx context.Context, key string) (found []*mvccpb.KeyValue, ok bool) {
 	if !s.reading.TryRLock() {
 		return nil, false
@@ -240,8 +241,8 @@ func (s *Server) read(ctx context.Context, key string) (found []*mvccpb.KeyValue
 	return answer.Kvs, true
 }
 
-// fromHere takes out of ctx who called this process by gRPC: the member would take that for its own caller, and look for the certificate of one who may
-// have come by a socket.
+// fromHere takes out of ctx who called this process by gRPC: the member would take that for its own caller, and look
+// for the certificate of one who may have come by a socket.
 func fromHere(ctx context.Context) context.Context { return peer.NewContext(ctx, &peer.Peer{}) }
 
 // Done is closed when the member does not serve any more, whoever stopped it; Err says why.

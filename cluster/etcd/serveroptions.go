@@ -36,13 +36,13 @@ type Files struct {
 
 // ServerOptions of Serve and Join.
 type ServerOptions struct {
-	// Directory is the member's own; it is made if need be. What is in it makes the member: it must not be lost, nor put
-	// back to an earlier state, nor be used by two.
+	// Directory is the member's own; it is made if need be. What is in it makes the member: it must not be lost, nor
+	// put back to an earlier state, nor be used by two.
 	Directory string
 	// Name is the member's, unique in the cluster.
 	Name string
-	// ListenClient is host:port, with TLS if that is set, or unix:///path; empty: ClientSocket in the directory. Port 0 is
-	// a free one.
+	// ListenClient is host:port, with TLS if that is set, or unix:///path; empty: ClientSocket in the directory. Port 0
+	// is a free one.
 	ListenClient string
 	// AdvertiseClient is how others reach ListenClient; empty: the same.
 	AdvertiseClient string
@@ -50,12 +50,14 @@ type ServerOptions struct {
 	ListenPeer string
 	// AdvertisePeer is how others reach ListenPeer; empty: the same.
 	AdvertisePeer string
-	// InitialCluster has the advertised peer addresses, host:port by name, of all members that a new cluster begins with;
-	// empty: this one alone. It must be the same for all, and counts only at the first start.
+	// InitialCluster has the advertised peer addresses, host:port by name, of all members that a new cluster begins
+	// with; empty: this one alone. It must be the same for all, and counts only at the first start.
 	InitialCluster map[string]string
-	// Existing: the members of InitialCluster form a cluster already, of which this one was made a member. Join does that.
+	// Existing: the members of InitialCluster form a cluster already, of which this one was made a member. Join does
+	// that.
 	Existing bool
-	// TLS and PeerTLS are for clients and for the other members. Without them only this machine's addresses are allowed.
+	// TLS and PeerTLS are for clients and for the other members. Without them only this machine's addresses are
+	// allowed.
 	TLS, PeerTLS *Files
 	// QuotaBytes bounds etcd's database; 0: DefaultQuotaBytes.
 	QuotaBytes int64

@@ -24,8 +24,8 @@ import (
 //	                                                                 ├▶ no fence: over
 //	                                                                 └▶ else: nothing is proved, soon again
 //
-// The read proves that the lease lived, that the leader which renewed it was one (a leader that was paused renews in its
-// own memory only), and which revision a watch must have reached to be no older than sent.
+// The read proves that the lease lived, that the leader which renewed it was one (a leader that was paused renews in
+// its own memory only), and which revision a watch must have reached to be no older than sent.
 type session struct {
 	store *Store
 	lease clientv3.LeaseID // immutable after begin
@@ -183,9 +183,9 @@ func (n *session) round(timeout time.Duration) bool {
 	return true
 }
 
-// proved tells whether a renewal counts, given a linearizable read that was begun after it and found the fence. The term
-// of the renewal's answer was taken before the lease was renewed; if it is still the newest term afterwards, then who
-// renewed it led the cluster, and whoever follows it extends all leases by their whole TTL.
+// proved tells whether a renewal counts, given a linearizable read that was begun after it and found the fence. The
+// term of the renewal's answer was taken before the lease was renewed; if it is still the newest term afterwards, then
+// who renewed it led the cluster, and whoever follows it extends all leases by their whole TTL.
 func proved(renewal *etcdserverpb.LeaseKeepAliveResponse, fence *clientv3.GetResponse) bool {
 	return renewal.TTL > 0 && renewal.Header.RaftTerm == fence.Header.RaftTerm
 }

@@ -23,8 +23,8 @@ const (
 //	sure, unsure ──▶ the fence is gone, or Close ──▶ over, for ever
 type sessionCore struct {
 	ttl time.Duration
-	// sent is when the last renewal that succeeded left this process. etcd received it later, and lets the lease live for
-	// the TTL from then on, at least.
+	// sent is when the last renewal that succeeded left this process. etcd received it later, and lets the lease live
+	// for the TTL from then on, at least.
 	sent instant
 	// retry is the earliest time of the next renewal after one failed; failure is why it did, nil after a success.
 	retry   instant

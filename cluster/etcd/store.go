@@ -27,8 +27,8 @@ const (
 	closeWait = 2 * time.Second
 )
 
-// Store is a handle on the catalog in etcd, with a session of its own. It has one goroutine, which Close joins. Safe for
-// concurrent use.
+// Store is a handle on the catalog in etcd, with a session of its own. It has one goroutine, which Close joins. Safe
+// for concurrent use.
 type Store struct {
 	options Options
 	client  *clientv3.Client
@@ -88,8 +88,8 @@ func connect(o Options) (*clientv3.Client, error) {
 	})
 }
 
-// call bounds a call: by the caller, by Options.Timeout and by the handle's life. A member that knows no leader is to say
-// so at once, so that another one is asked. Call what is returned when the call is over.
+// call bounds a call: by the caller, by Options.Timeout and by the handle's life. A member that knows no leader is to
+// say so at once, so that another one is asked. Call what is returned when the call is over.
 func (s *Store) call(ctx context.Context) (context.Context, func(), error) {
 	if err := s.usable(ctx); err != nil {
 		return nil, nil, err
@@ -131,7 +131,8 @@ func (s *Store) Get(ctx context.Context, key string) (store.Item, bool, error) {
 	return s.item(found[0]), true, nil
 }
 
-// askHere reads a key linearizably from the member of this process; false: that cannot tell, and whoever can be reached is to be asked.
+// askHere reads a key linearizably from the member of this process; false: that cannot tell, and whoever can be reached
+// is to be asked.
 func (s *Store) askHere(ctx context.Context, key string) (found []*mvccpb.KeyValue, ok bool) {
 	if s.options.Member == nil {
 		return nil, false

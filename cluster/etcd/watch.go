@@ -30,7 +30,8 @@ const (
 // Watch implements store.Store (S6): one etcd watch over what the prefixes have in common, so that one stream has one
 // order. It reads the stream itself and not through the client's Watcher, whose queue has no bound: while apply works,
 // etcd waits.
-func (s *Store) Watch(ctx context.Context, prefixes []string, after store.Revision, apply func(store.Change) error) error {
+func (s *Store) Watch(ctx context.Context, prefixes []string, after store.Revision,
+	apply func(store.Change) error) error {
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
@@ -129,8 +130,8 @@ func common(prefixes []string) string {
 	return longest
 }
 
-// take deals with a message: events in the order of revisions, of which one may begin in a message and end in the next if
-// the message is a fragment; or the news that everything up to a revision was sent.
+// take deals with a message: events in the order of revisions, of which one may begin in a message and end in the next
+// if the message is a fragment; or the news that everything up to a revision was sent.
 func (w *watching) take(ctx context.Context, message *etcdserverpb.WatchResponse) error {
 	w.hear(true)
 	defer w.hear(false)

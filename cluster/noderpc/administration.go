@@ -10,8 +10,8 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
 )
 
-// Administration is what an operator asks one node about all nodes of its cluster; the engine implements it. The rules are
-// those of Node.
+// Administration is what an operator asks one node about all nodes of its cluster; the engine implements it. The rules
+// are those of Node.
 type Administration interface {
 	// Cluster says how the cluster is, as far as this node knows: what it cannot learn it names in Trouble.
 	Cluster(ctx context.Context) (ClusterStatus, error)
@@ -98,7 +98,8 @@ func (h administrationHandlers) administration() (Administration, error) {
 	return h.server.options.Administration, nil
 }
 
-func (h administrationHandlers) ClusterStatus(ctx context.Context, _ *nodepb.ClusterStatusRequest) (*nodepb.ClusterStatusResponse, error) {
+func (h administrationHandlers) ClusterStatus(ctx context.Context,
+	_ *nodepb.ClusterStatusRequest) (*nodepb.ClusterStatusResponse, error) {
 	administration, err := h.administration()
 	if err != nil {
 		return nil, err
@@ -110,7 +111,8 @@ func (h administrationHandlers) ClusterStatus(ctx context.Context, _ *nodepb.Clu
 	return encodeCluster(s), nil
 }
 
-func (h administrationHandlers) DrainNode(m *nodepb.DrainNodeRequest, stream grpc.ServerStreamingServer[nodepb.LoadEvent]) error {
+func (h administrationHandlers) DrainNode(m *nodepb.DrainNodeRequest,
+	stream grpc.ServerStreamingServer[nodepb.LoadEvent]) error {
 	administration, err := h.administration()
 	if err != nil {
 		return err

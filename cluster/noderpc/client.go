@@ -51,7 +51,8 @@ func newClient(conn *grpc.ClientConn, name string) *Client {
 // Node is the node's name.
 func (c *Client) Node() string { return c.node }
 
-// Local tells that the node is on this machine for sure, and knows which process this is: it is reached over its unix socket.
+// Local tells that the node is on this machine for sure, and knows which process this is: it is reached over its unix
+// socket.
 func (c *Client) Local() bool { return c.local }
 
 // Incarnation is that of the node's process that this client belongs to.
@@ -77,7 +78,8 @@ func (c *Client) outgoing(ctx context.Context) context.Context {
 	return metadata.NewOutgoingContext(ctx, c.header)
 }
 
-// failed names what was done; ctx is the caller's, so that a call's own timeout is the node's fault and not the caller's.
+// failed names what was done; ctx is the caller's, so that a call's own timeout is the node's fault and not the
+// caller's.
 func (c *Client) failed(ctx context.Context, doing string, err error) error {
 	return errorOf(ctx, c.name, doing, err)
 }
@@ -225,7 +227,8 @@ func (c *Client) Release(ctx context.Context, leases ...catalog.LeaseID) error {
 	return failed
 }
 
-// Acquire has the node make extents safe to load for this process, which is of the same machine. A lease keeps them in place.
+// Acquire has the node make extents safe to load for this process, which is of the same machine. A lease keeps them in
+// place.
 func (c *Client) Acquire(ctx context.Context, extents ...descriptor.Extent) error {
 	call, cancel := c.call(ctx)
 	defer cancel()
@@ -277,7 +280,8 @@ func (c *Client) LoadTPCH(ctx context.Context, request TPCHRequest, progress fun
 }
 
 // followLoad reads progress until the result and the end of the stream.
-func followLoad(stream grpc.ServerStreamingClient[nodepb.LoadEvent], progress func(Progress)) (result LoadResult, err error) {
+func followLoad(stream grpc.ServerStreamingClient[nodepb.LoadEvent],
+	progress func(Progress)) (result LoadResult, err error) {
 	err = follow(stream, progress, func(m *nodepb.LoadEvent) (err error) {
 		event, ok := m.GetEvent().(*nodepb.LoadEvent_Result)
 		if !ok {
@@ -292,7 +296,8 @@ func followLoad(stream grpc.ServerStreamingClient[nodepb.LoadEvent], progress fu
 var errUnknownEvent = badMessage("a node reported what this program does not know")
 
 // follow reads progress until the event that is the result, which finish decodes, and the end of the stream.
-func follow(stream grpc.ServerStreamingClient[nodepb.LoadEvent], progress func(Progress), finish func(*nodepb.LoadEvent) error) error {
+func follow(stream grpc.ServerStreamingClient[nodepb.LoadEvent], progress func(Progress),
+	finish func(*nodepb.LoadEvent) error) error {
 	finished := false
 	for {
 		m, err := stream.Recv()

@@ -24,13 +24,14 @@ type FragmentOptions struct {
 	Progress func(FragmentProgress)
 	// Refusals counts results that were refused; nil: nobody counts.
 	Refusals *refusal.Counters
-	// Sent is called once the request is on its way, on RunFragment's goroutine; nil: nobody wants to know. If it fails before, never.
+	// Sent is called once the request is on its way, on RunFragment's goroutine; nil: nobody wants to know. If it fails
+	// before, never.
 	Sent func()
 }
 
-// FragmentRun is a fragment whose result is there. Its reader reads the chunks in place, calls Check, and only then hands
-// on what it made of them; then it calls Close. It has two goroutines, which Close joins; the end of RunFragment's
-// context ends them as well.
+// FragmentRun is a fragment whose result is there. Its reader reads the chunks in place, calls Check, and only then
+// hands on what it made of them; then it calls Close. It has two goroutines, which Close joins; the end of
+// RunFragment's context ends them as well.
 type FragmentRun struct {
 	// Result is what the fragment made; its chunks stay in place until Close, as long as Check is nil.
 	Result FragmentResult
@@ -59,7 +60,8 @@ const maxUnanswered = 64
 
 // RunFragment has the node run a part of a query and returns when its result is complete. The context's end cancels the
 // fragment, and ends the result if it is there.
-func (c *Client) RunFragment(ctx context.Context, request FragmentRequest, options FragmentOptions) (*FragmentRun, error) {
+func (c *Client) RunFragment(ctx context.Context, request FragmentRequest,
+	options FragmentOptions) (*FragmentRun, error) {
 	if err := request.check(); err != nil {
 		return nil, badArgument("fragment: %v", err)
 	}
@@ -116,9 +118,9 @@ func (r *FragmentRun) begin(request FragmentRequest, options FragmentOptions) er
 	}
 }
 
-// giveWay lets the goroutine run that writes to the connection: gRPC leaves that to one of its own, which gives way once itself, to
-// write more at a time. On a node of one processor it would otherwise wait until whoever is told that the request was sent, and then
-// goes into C for as long as a fragment takes, comes back.
+// giveWay lets the goroutine run that writes to the connection: gRPC leaves that to one of its own, which gives way
+// once itself, to write more at a time. On a node of one processor it would otherwise wait until whoever is told that
+// the request was sent, and then goes into C for as long as a fragment takes, comes back.
 func giveWay() {
 	for range 4 {
 		runtime.Gosched()

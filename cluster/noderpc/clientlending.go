@@ -8,9 +8,9 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
 )
 
-// What a borrower asks of a lender. Package borrowing makes a catalog.Space of it, and remembers what must be given back;
-// whoever calls these methods must do so: an error that the node did not answer (Error.Answered) leaves open whether the
-// call was done.
+// What a borrower asks of a lender. Package borrowing makes a catalog.Space of it, and remembers what must be given
+// back; whoever calls these methods must do so: an error that the node did not answer (Error.Answered) leaves open
+// whether the call was done.
 
 // Grant asks for an extent to write. The request's ticket is its own; the process is filled in.
 func (c *Client) Grant(ctx context.Context, request GrantRequest) (Granted, error) {
@@ -29,8 +29,8 @@ func (c *Client) Grant(ctx context.Context, request GrantRequest) (Granted, erro
 	return decodeGranted(m, request.Region, request.Size)
 }
 
-// Reallocate asks for a longer extent with the same content. The caller has written back what it stored into the old one,
-// and frees that afterwards.
+// Reallocate asks for a longer extent with the same content. The caller has written back what it stored into the old
+// one, and frees that afterwards.
 func (c *Client) Reallocate(ctx context.Context, request ReallocateRequest) (Granted, error) {
 	if err := request.check(); err != nil {
 		return Granted{}, badArgument("reallocate: %v", err)
@@ -113,8 +113,8 @@ func (c *Client) Left(ctx context.Context, request LeftRequest) ([]LeftExtent, e
 	return decodeLeft(m)
 }
 
-// Held renews this process' lease on what it holds in a region, and gives back what it has disclaimed of an earlier answer. It names what the
-// node believes to be this process', of what no commit is known.
+// Held renews this process' lease on what it holds in a region, and gives back what it has disclaimed of an earlier
+// answer. It names what the node believes to be this process', of what no commit is known.
 func (c *Client) Held(ctx context.Context, request HeldRequest) ([]LeftExtent, error) {
 	if len(request.Disclaimed) > MaxExtents {
 		return nil, badArgument("held: %d extents, %d are allowed in one call", len(request.Disclaimed), MaxExtents)

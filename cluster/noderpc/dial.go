@@ -131,8 +131,8 @@ type dialOptions struct {
 	caller      Incarnation
 }
 
-// WithTLS shows a certificate and wants one of the same authority: that of the node named, or of any node if the name is
-// empty. It makes other machines than this one reachable, and concerns TCP only: a unix socket's other end is known.
+// WithTLS shows a certificate and wants one of the same authority: that of the node named, or of any node if the name
+// is empty. It makes other machines than this one reachable, and concerns TCP only: a unix socket's other end is known.
 func WithTLS(own *certificate.Credentials, node string) DialOption {
 	return func(o *dialOptions) { o.certificate, o.node = own, node }
 }

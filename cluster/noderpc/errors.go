@@ -35,8 +35,8 @@ var (
 	ErrForeignMemory = errors.New("the peer named memory that is not its own")
 	// ErrFragmentOver: a fragment's result is not held for this process any more, or nobody can know: SQLSTATE 08006.
 	ErrFragmentOver = errors.New("the fragment's result is over")
-	// ErrFenced: this process was declared dead, and what it held was taken away: SQLSTATE 57P01. Only a new process of the
-	// same node may go on.
+	// ErrFenced: this process was declared dead, and what it held was taken away: SQLSTATE 57P01. Only a new process of
+	// the same node may go on.
 	ErrFenced = errors.New("this process was declared dead")
 	// ErrTooManyLeases: a borrower holds MaxLeases already: SQLSTATE 53000.
 	ErrTooManyLeases = errors.New("too many leases")

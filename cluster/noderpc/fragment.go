@@ -11,9 +11,10 @@ import (
 
 // Fragments is what a node does for other nodes' queries; the engine implements it.
 type Fragments interface {
-	// Run runs a part of a query until its result is complete. It ends soon after its context did. progress may be called
-	// from any goroutine until Run returns; it does not block, and what is reported counts from the fragment's start.
-	// The result's chunks must stay in place until its Release is called, which happens exactly once if there is no error.
+	// Run runs a part of a query until its result is complete. It ends soon after its context did. progress may be
+	// called from any goroutine until Run returns; it does not block, and what is reported counts from the fragment's
+	// start. The result's chunks must stay in place until its Release is called, which happens exactly once if there is
+	// no error.
 	Run(ctx context.Context, peer Peer, request FragmentRequest, progress func(FragmentProgress)) (FragmentResult, error)
 }
 

@@ -67,7 +67,8 @@ func (h lendingHandlers) Reallocate(ctx context.Context, m *nodepb.ReallocateReq
 }
 
 // granted takes back what its writer will never hear of: that one has given up.
-func (h lendingHandlers) granted(ctx context.Context, p Peer, ticket Ticket, granted Granted, err error) (*nodepb.GrantResponse, error) {
+func (h lendingHandlers) granted(ctx context.Context, p Peer, ticket Ticket, granted Granted,
+	err error) (*nodepb.GrantResponse, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +161,8 @@ func (h lendingHandlers) Held(ctx context.Context, m *nodepb.HeldRequest) (*node
 }
 
 // named is for the calls that are nothing but a list of extents.
-func (h lendingHandlers) named(ctx context.Context, what string, list []*nodepb.Extent) (Lender, Peer, []catalog.ExtentID, error) {
+func (h lendingHandlers) named(ctx context.Context, what string,
+	list []*nodepb.Extent) (Lender, Peer, []catalog.ExtentID, error) {
 	lender, p, err := h.lender(ctx)
 	if err != nil {
 		return nil, p, nil, err

@@ -86,7 +86,8 @@ func (h handlers) Page(ctx context.Context, m *nodepb.PageRequest) (*nodepb.Page
 
 // split separates the leases that the caller holds from those that it does not, or that were given by a former process
 // of the node (N4).
-func (h handlers) split(ctx context.Context, what string, list []*nodepb.LeaseToken) (held []catalog.LeaseID, foreign []uint64, err error) {
+func (h handlers) split(ctx context.Context, what string,
+	list []*nodepb.LeaseToken) (held []catalog.LeaseID, foreign []uint64, err error) {
 	if len(list) > MaxLeases {
 		return nil, nil, badArgument("%s: %d leases, %d are allowed", what, len(list), MaxLeases)
 	}
@@ -190,7 +191,8 @@ func (h handlers) LoadTPCH(m *nodepb.TPCHRequest, stream grpc.ServerStreamingSer
 }
 
 // reporting runs what takes long and sends what it reports, then its result.
-func reporting[R any](stream grpc.ServerStreamingServer[nodepb.LoadEvent], encode func(R) *nodepb.LoadEvent, run func(context.Context, func(Progress)) (R, error)) error {
+func reporting[R any](stream grpc.ServerStreamingServer[nodepb.LoadEvent], encode func(R) *nodepb.LoadEvent,
+	run func(context.Context, func(Progress)) (R, error)) error {
 	r := newReporter(func(p Progress) error { return stream.Send(encodeProgress(p)) })
 	result, err := func() (R, error) {
 		defer r.close() // also when run panics (N8)

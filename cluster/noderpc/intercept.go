@@ -19,7 +19,8 @@ import (
 )
 
 // waitsForNobody are the methods that are served however busy the node is (N9): they are short, and a borrower whose
-// renewal waits behind somebody's snapshots would lose its own. What gives memory back must not wait for those who want it.
+// renewal waits behind somebody's snapshots would lose its own. What gives memory back must not wait for those who want
+// it.
 var waitsForNobody = map[string]bool{
 	nodepb.Node_Hello_FullMethodName:        true,
 	nodepb.Node_Renew_FullMethodName:        true,
@@ -29,7 +30,8 @@ var waitsForNobody = map[string]bool{
 	nodepb.Coordination_Ping_FullMethodName: true,
 }
 
-func (s *Server) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
+func (s *Server) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo,
+	handle grpc.UnaryHandler) (answer any, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.MaxCallTime)
 	defer cancel()
 	err = s.around(ctx, info.FullMethod, func() error {
@@ -48,7 +50,8 @@ func (s *Server) unary(ctx context.Context, request any, info *grpc.UnaryServerI
 	return answer, err
 }
 
-func (s *Server) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+func (s *Server) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
+	handle grpc.StreamHandler) error {
 	return s.around(stream.Context(), info.FullMethod, func() error {
 		places, what := s.loads, "loads, copies of tables and drains"
 		if info.FullMethod == nodepb.Fragments_Run_FullMethodName {

@@ -15,8 +15,8 @@ import (
 type Lender interface {
 	// Grant gives at least request.Size bytes to the peer alone to write.
 	Grant(ctx context.Context, peer Peer, request GrantRequest) (Granted, error)
-	// Reallocate gives a longer extent with the first request.Used bytes of one that the peer is writing, which the peer
-	// frees when it has the new one.
+	// Reallocate gives a longer extent with the first request.Used bytes of one that the peer is writing, which the
+	// peer frees when it has the new one.
 	Reallocate(ctx context.Context, peer Peer, request ReallocateRequest) (Granted, error)
 	// Seal takes the peer's word that it has cleaned, shortens the extent and seals it.
 	Seal(ctx context.Context, peer Peer, request SealRequest) error
@@ -28,16 +28,16 @@ type Lender interface {
 	Pin(ctx context.Context, peer Peer, extents []catalog.ExtentID) error
 	// Unpin takes as many pins back.
 	Unpin(ctx context.Context, peer Peer, extents []catalog.ExtentID) error
-	// Left is what former processes of the peer's machine were writing when they ended; what it has flushed of an earlier answer goes back first.
-	// Empty where caches are coherent.
+	// Left is what former processes of the peer's machine were writing when they ended; what it has flushed of an
+	// earlier answer goes back first. Empty where caches are coherent.
 	Left(ctx context.Context, peer Peer, request LeftRequest) ([]LeftExtent, error)
-	// Held renews the peer's lease on what it holds and has not committed, and names that; what it has disclaimed of an earlier answer goes back
-	// first.
+	// Held renews the peer's lease on what it holds and has not committed, and names that; what it has disclaimed of an
+	// earlier answer goes back first.
 	Held(ctx context.Context, peer Peer, request HeldRequest) ([]LeftExtent, error)
 }
 
-// Ticket names one request for memory among those of its incarnation, so that what was granted and never heard of can be
-// given back. Zero names nothing.
+// Ticket names one request for memory among those of its incarnation, so that what was granted and never heard of can
+// be given back. Zero names nothing.
 type Ticket uint64
 
 var lastTicket atomic.Uint64
@@ -55,8 +55,8 @@ type GrantRequest struct {
 	Ticket Ticket
 	// Process that will map the extent. The client fills it in.
 	Process Process
-	// Domain is the machine in whose caches its stores lie, by the name that the machine's next process will have, too. Without one, nobody but an
-	// operator can say that they do not lie there any more, where caches are not coherent.
+	// Domain is the machine in whose caches its stores lie, by the name that the machine's next process will have, too.
+	// Without one, nobody but an operator can say that they do not lie there any more, where caches are not coherent.
 	Domain coherence.Domain
 	// Member is which node's the caller is, if it is one.
 	Member Membership
@@ -82,13 +82,13 @@ type LeftRequest struct {
 // HeldRequest renews the lease on what the caller holds in a region.
 type HeldRequest struct {
 	Region memregion.RegionID
-	// Disclaimed are generations of an earlier answer that the caller does not hold: it has no window on them, has flushed what it stored there,
-	// and will not commit them.
+	// Disclaimed are generations of an earlier answer that the caller does not hold: it has no window on them, has
+	// flushed what it stored there, and will not commit them.
 	Disclaimed []coherence.Generation
 }
 
-// LeftExtent is an extent that a lender has on record. Of an answer of Left it may have modified lines in the caches of the machine of a process
-// that has ended.
+// LeftExtent is an extent that a lender has on record. Of an answer of Left it may have modified lines in the caches of
+// the machine of a process that has ended.
 type LeftExtent struct {
 	Generation coherence.Generation
 	Range      memregion.Range
@@ -121,8 +121,8 @@ type SealRequest struct {
 // PublishRequest makes extents readable.
 type PublishRequest struct {
 	Extents []catalog.ExtentID
-	// Temporary extents stay their writer's: it frees them, and they end with it as soon as nobody pins them. All others
-	// belong to the catalog from then on.
+	// Temporary extents stay their writer's: it frees them, and they end with it as soon as nobody pins them. All
+	// others belong to the catalog from then on.
 	Temporary bool
 }
 

@@ -25,8 +25,8 @@ const probeTimeout = time.Second
 
 // ListenUnix listens on a socket that only this user (and root) can connect to. A socket that a dead node left is
 // replaced; if a node serves there the error is ErrAddressInUse. The file PATH.lock beside it is held as long as the
-// listener is open, so that two nodes which start at the same moment do not remove each other's socket; it stays, empty,
-// because removing it would open that gap again. Close removes the socket.
+// listener is open, so that two nodes which start at the same moment do not remove each other's socket; it stays,
+// empty, because removing it would open that gap again. Close removes the socket.
 func ListenUnix(path string) (net.Listener, error) {
 	if err := checkSocketPath(path); err != nil {
 		return nil, err

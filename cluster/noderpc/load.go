@@ -47,7 +47,8 @@ type LoadRequest struct {
 // LoadOptions of a load.
 type LoadOptions struct {
 	Mode LoadMode
-	// Placement of a table that is made: local, node(NAME), rows, hash(column, …) and so on, as the node reads it. Empty: local.
+	// Placement of a table that is made: local, node(NAME), rows, hash(column, …) and so on, as the node reads it.
+	// Empty: local.
 	Placement string
 	// Replicas of every chunk of a table that is made, each on another node; 0 is 1.
 	Replicas int
@@ -79,7 +80,8 @@ type TPCHRequest struct {
 	Schema string
 	// Replace drops tables of these names in the same commit; otherwise they are an error.
 	Replace bool
-	// Placement of the tables: as of a load, or "hash", alone or before " on (a, b)", for each table by its own key. Empty: local.
+	// Placement of the tables: as of a load, or "hash", alone or before " on (a, b)", for each table by its own key.
+	// Empty: local.
 	Placement string
 	// Replicas of every chunk, each on another node; 0 is 1.
 	Replicas int

@@ -29,8 +29,9 @@ type Node interface {
 	Renew(ctx context.Context, leases []catalog.LeaseID) (over []catalog.LeaseID, err error)
 	// Release ends a lease.
 	Release(ctx context.Context, lease catalog.LeaseID) error
-	// Acquire makes extents that a lease keeps in place safe to load for the processes of the node's machine (docs/coherence.md, step 6). Only such
-	// a process asks for it; what it says of the extents is compared with the bytes.
+	// Acquire makes extents that a lease keeps in place safe to load for the processes of the node's machine
+	// (docs/coherence.md, step 6). Only such a process asks for it; what it says of the extents is compared with the
+	// bytes.
 	Acquire(ctx context.Context, extents []descriptor.Extent) error
 	// Status says how the node is.
 	Status(ctx context.Context) (Status, error)

@@ -15,8 +15,8 @@ import (
 	"github.com/csmsql/csmsql/cluster/certificate"
 )
 
-// Peer is who calls. What a certificate or the kernel says nobody can claim for another; Incarnation is the caller's own
-// word, which only tells the processes of one identity apart.
+// Peer is who calls. What a certificate or the kernel says nobody can claim for another; Incarnation is the caller's
+// own word, which only tells the processes of one identity apart.
 type Peer struct {
 	// Known: the three fields below are set, by the kernel. They are over a unix socket, and are not over TCP.
 	Known bool
@@ -39,8 +39,8 @@ type Peer struct {
 // Identified tells that it is known who calls.
 func (p Peer) Identified() bool { return p.Known || p.Identity != certificate.Identity{} }
 
-// Name is what the caller is called where names are compared: it is the same for two calls only if kernel or certificate
-// say that they come from the same process, or from the same node. Empty if it is not known who calls.
+// Name is what the caller is called where names are compared: it is the same for two calls only if kernel or
+// certificate say that they come from the same process, or from the same node. Empty if it is not known who calls.
 func (p Peer) Name() string {
 	switch {
 	case p.Identity.Name != "":
@@ -51,8 +51,8 @@ func (p Peer) Name() string {
 	return ""
 }
 
-// Principal is who answers for the caller, also when its process is another one: the node of its certificate, or the machine's user. Empty if it is not
-// known who calls.
+// Principal is who answers for the caller, also when its process is another one: the node of its certificate, or the
+// machine's user. Empty if it is not known who calls.
 func (p Peer) Principal() string {
 	if !p.Identified() {
 		return ""

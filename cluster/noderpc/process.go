@@ -10,8 +10,8 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Process says which process of which machine somebody is, so that a lender on the same machine can see whether it still
-// lives. A lender must not use memory again into which a stopped process may store when it wakes up.
+// Process says which process of which machine somebody is, so that a lender on the same machine can see whether it
+// still lives. A lender must not use memory again into which a stopped process may store when it wakes up.
 type Process struct {
 	// ID is the process' number.
 	ID int

@@ -28,8 +28,8 @@ type ServerOptions struct {
 	// MaxCalls is how many calls the node works on at once, over all connections (default 256). More wait, but for
 	// renewals and releases, which wait for nobody (N9).
 	MaxCalls int
-	// MaxPeerCalls is how many of these places one peer takes, over all its connections (default MaxStreams); what it asks
-	// beyond that is refused (SQLSTATE 53000), so that no peer keeps the others out.
+	// MaxPeerCalls is how many of these places one peer takes, over all its connections (default MaxStreams); what it
+	// asks beyond that is refused (SQLSTATE 53000), so that no peer keeps the others out.
 	MaxPeerCalls int
 	// MaxLoads is how many loads run at once (default 4); more are refused (SQLSTATE 53000).
 	MaxLoads int
@@ -57,8 +57,8 @@ type ServerOptions struct {
 	Operations Operations
 	// Administration answers for the whole cluster; nil: the node belongs to none.
 	Administration Administration
-	// Refuse is why nobody is answered now: every call gets the error, the first of a connection included, so that no connection is made that
-	// would not be worth anything later. Nil: all are answered. The server needs no Node then.
+	// Refuse is why nobody is answered now: every call gets the error, the first of a connection included, so that no
+	// connection is made that would not be worth anything later. Nil: all are answered. The server needs no Node then.
 	Refuse func() *Error
 	// Refusals counts and logs who was refused; nil: the server makes its own.
 	Refusals *refusal.Counters
@@ -165,8 +165,9 @@ func (s *Server) newGRPC(during *serving) *grpc.Server {
 	return g
 }
 
-// Serve answers until the context ends, then lets the calls under way finish for the time of Grace, ends those that have
-// not, and returns nil when every one has returned (N8). It closes the listener. It may be called for several listeners.
+// Serve answers until the context ends, then lets the calls under way finish for the time of Grace, ends those that
+// have not, and returns nil when every one has returned (N8). It closes the listener. It may be called for several
+// listeners.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	if err := errors.Join(checkListener(listener, s.options.Certificate != nil), s.checkName()); err != nil {
 		_ = listener.Close() // the error above is the one to tell

@@ -35,7 +35,8 @@ type WorkerStatus struct {
 	Process int       `json:"process,omitempty"`
 	Started time.Time `json:"started,omitzero"`
 	Busy    bool      `json:"busy"`
-	// Statements, Crashes and Kills are of the processes that had the place before, too. A kill is of one that did not end a cancelled statement.
+	// Statements, Crashes and Kills are of the processes that had the place before, too. A kill is of one that did not
+	// end a cancelled statement.
 	Statements int64 `json:"statements"`
 	Crashes    int64 `json:"crashes"`
 	Kills      int64 `json:"kills"`
@@ -77,8 +78,8 @@ type TableStatus struct {
 	Bytes   int64  `json:"bytes"`
 	Chunks  int64  `json:"chunks"`
 	Version uint64 `json:"version"`
-	// Missing is how many of the chunks can be read nowhere; Source is where rows came from, as far as it is known: for those whose origin is
-	// on record, ALTER TABLE … RELOAD brings them back from there.
+	// Missing is how many of the chunks can be read nowhere; Source is where rows came from, as far as it is known: for
+	// those whose origin is on record, ALTER TABLE … RELOAD brings them back from there.
 	Missing int64  `json:"missing"`
 	Source  string `json:"source,omitempty"`
 }
@@ -94,7 +95,8 @@ type LeaseStatus struct {
 	Revision catalog.Revision `json:"revision"`
 }
 
-// HolderStatus is who holds extents of the node's region, and what they have, in bytes. Together they have all that is used.
+// HolderStatus is who holds extents of the node's region, and what they have, in bytes. Together they have all that is
+// used.
 type HolderStatus struct {
 	// Holder is in words for people; empty: nobody says that he holds them, now.
 	Holder  string `json:"holder"`

@@ -117,7 +117,8 @@ func newOutgoing(own *certificate.Credentials, node string) *outgoing {
 }
 
 // ClientHandshake implements credentials.TransportCredentials.
-func (o *outgoing) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (o *outgoing) ClientHandshake(ctx context.Context, authority string,
+	conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	p := Peer{Network: conn.RemoteAddr().Network(), Address: conn.RemoteAddr().String()}
 	if o.secure == nil || p.Network == "unix" {
 		return conn, authInfo{p}, nil

@@ -8,9 +8,9 @@ import (
 const (
 	// crowd is how many sessions there are when many are likely to work at once.
 	crowd = 8
-	// spareProcessors Go is told of then, beside the machine's. Go runs as many goroutines as it has been told of processors, and
-	// one that comes back from a call of DuckDB waits for its turn behind all others that work, for 10 ms each. Linux lets a
-	// thread that has slept run at once.
+	// spareProcessors Go is told of then, beside the machine's. Go runs as many goroutines as it has been told of
+	// processors, and one that comes back from a call of DuckDB waits for its turn behind all others that work, for 10
+	// ms each. Linux lets a thread that has slept run at once.
 	spareProcessors = 6
 )
 

@@ -142,7 +142,8 @@ func deduceScale(ctx context.Context, talk conversation.Conversation) (float64, 
 }
 
 // runQueries prints one line per query, and the sum.
-func runQueries(ctx context.Context, out io.Writer, talk conversation.Conversation, o runOptions, chosen []queries.Query) error {
+func runQueries(ctx context.Context, out io.Writer, talk conversation.Conversation, o runOptions,
+	chosen []queries.Query) error {
 	var total time.Duration
 	verdicts := map[string]int{}
 	for _, q := range chosen {

@@ -15,7 +15,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// serveFile is where a data directory keeps the flags with which its node is served: a JSON object, of flags' names and values.
+// serveFile is where a data directory keeps the flags with which its node is served: a JSON object, of flags' names and
+// values.
 const serveFile = "serve.json"
 
 // readServeFile sets the flags that the data directory's file has and the command line has not.

@@ -13,8 +13,8 @@ import (
 // errInterrupted is why a command's context ended.
 var errInterrupted = errors.New("interrupted")
 
-// interruptible runs a command whose context ends at the first SIGINT or SIGTERM. The second one ends the process at once,
-// which costs nothing but the farewell: whatever was committed is safe.
+// interruptible runs a command whose context ends at the first SIGINT or SIGTERM. The second one ends the process at
+// once, which costs nothing but the farewell: whatever was committed is safe.
 func interruptible(run func(ctx context.Context, c *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		ctx, cancel := context.WithCancelCause(c.Context())

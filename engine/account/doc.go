@@ -40,9 +40,9 @@
 //	  Session.mu            its charges; nobody holds two, but for the check of a build with invariants
 //	    Node.balance        the sums, replaced by compare-and-swap
 //
-// No foreign code runs under Node.mu or Session.mu. The sums are no lock's: all sessions charge them several times in each
-// statement, and on a busy machine they would wait for whoever lost its processor while it held the lock, one after the
-// other.
+// No foreign code runs under Node.mu or Session.mu. The sums are no lock's: all sessions charge them several times in
+// each statement, and on a busy machine they would wait for whoever lost its processor while it held the lock, one
+// after the other.
 //
 // # What it does not do
 //

@@ -23,7 +23,8 @@ func failure(state, format string, args ...any) error {
 	return &Error{State: state, Reason: fmt.Sprintf(format, args...)}
 }
 
-// Normalize gives the value as the engine passes it on, for a parameter of the type that the statement wants. Errors: *Error.
+// Normalize gives the value as the engine passes it on, for a parameter of the type that the statement wants. Errors:
+// *Error.
 func Normalize(value any, wanted duckdb.ParameterType) (any, error) {
 	switch v := value.(type) {
 	case nil, bool, int, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64, duckdb.Date, duckdb.TimeOfDay,
@@ -67,8 +68,8 @@ func integer(t duckdb.ParameterType) bool {
 // The seconds that DuckDB's timestamps reach, without the values that stand for infinity.
 const earliest, latest = -9223372022400, 9223372036853
 
-// instant is the time in UTC: as a timestamp where a type without a zone is wanted, else as an instant. Text of an instant says its zone,
-// so that it is the same one whatever it becomes.
+// instant is the time in UTC: as a timestamp where a type without a zone is wanted, else as an instant. Text of an
+// instant says its zone, so that it is the same one whatever it becomes.
 func instant(t time.Time, wanted duckdb.ParameterType) (any, error) {
 	if seconds := t.Unix(); seconds < earliest || seconds > latest {
 		return nil, failure("22008", "timestamp out of range: the year %d", t.UTC().Year())

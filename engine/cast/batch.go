@@ -16,7 +16,8 @@ import (
 
 // Batch lets DuckDB make rows of a table out of a batch's, wherever it lies, and hands them over. columns are the
 // table's that the batch fills, in its order; add's batches are released after it.
-func Batch(ctx context.Context, conn *duckdb.Connection, batch arrow.RecordBatch, schema *arrow.Schema, columns []string,
+func Batch(ctx context.Context, conn *duckdb.Connection, batch arrow.RecordBatch, schema *arrow.Schema,
+	columns []string,
 	add func(arrow.RecordBatch) error) error {
 	for first := int64(0); first < batch.NumRows(); first += ingest.MorselRows { // which bounds what is copied at once
 		piece := batch.NewSlice(first, min(first+ingest.MorselRows, batch.NumRows()))
@@ -29,7 +30,8 @@ func Batch(ctx context.Context, conn *duckdb.Connection, batch arrow.RecordBatch
 	return nil
 }
 
-func castPiece(ctx context.Context, conn *duckdb.Connection, piece arrow.RecordBatch, schema *arrow.Schema, columns []string,
+func castPiece(ctx context.Context, conn *duckdb.Connection, piece arrow.RecordBatch, schema *arrow.Schema,
+	columns []string,
 	add func(arrow.RecordBatch) error) error {
 	own, err := scannable(ctx, piece)
 	if err != nil {

@@ -24,7 +24,8 @@ func refuse(name, advice string) error {
 // The longest strings that PostgreSQL lets one declare.
 const maxLength = 10485760
 
-// inside finds the parentheses of a type within another one, which DuckDB would forget; the types that keep theirs are left out.
+// inside finds the parentheses of a type within another one, which DuckDB would forget; the types that keep theirs are
+// left out.
 var inside = regexp.MustCompile(`(?i)\b(varchar|char|character|varying|bpchar|nvarchar|text|string|bit|time|timestamp|timestamptz|timetz|interval|float|double)\s*\(\s*[0-9]`)
 
 // Read says what a type means that was written for a column.

@@ -8,8 +8,8 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Table is the schema of a table made of a result, whose types are logical (ingest.LogicalSchema), under the first so many
-// names: 42601 if there are too many of them, 42701 if two columns are called the same.
+// Table is the schema of a table made of a result, whose types are logical (ingest.LogicalSchema), under the first so
+// many names: 42601 if there are too many of them, 42701 if two columns are called the same.
 func Table(result *arrow.Schema, names []string) (*arrow.Schema, error) {
 	fields := result.Fields()
 	if len(names) > len(fields) {

@@ -47,8 +47,8 @@ func (r Run) wasteful(all bool) bool {
 	return share && (all || r.Bytes-r.living() >= deadBytes)
 }
 
-// DeadShare: a chunk of whose rows one in so many is deleted is written anew, even if it is full; deadBytes is what that
-// must give back at least, to be worth a commit.
+// DeadShare: a chunk of whose rows one in so many is deleted is written anew, even if it is full; deadBytes is what
+// that must give back at least, to be worth a commit.
 const DeadShare, deadBytes = 4, 64 << 10
 
 // next is the number of the chunk behind it.

@@ -8,8 +8,8 @@ import (
 	"github.com/csmsql/csmsql/coherence"
 )
 
-// Rounds is in how many rounds, one after the other, nobody must have said that he holds an extent. Two would do: whoever passes it on has it in one
-// of two lists. The third is for what is between two lists in both.
+// Rounds is in how many rounds, one after the other, nobody must have said that he holds an extent. Two would do:
+// whoever passes it on has it in one of two lists. The third is for what is between two lists in both.
 const Rounds = 3
 
 // Extent is one that lives in a region, as its home knows it.
@@ -26,7 +26,8 @@ type Remedy uint8
 
 // The remedies.
 const (
-	// Tell: nothing else can be done (H4). Its writer may store into it, and nobody knows who that is; or its last reader has not let go.
+	// Tell: nothing else can be done (H4). Its writer may store into it, and nobody knows who that is; or its last
+	// reader has not let go.
 	Tell Remedy = iota
 	// Discard it: it was sealed, so nobody has a window, and nobody will publish it.
 	Discard
@@ -84,7 +85,8 @@ type suspect struct {
 	rounds int
 }
 
-// Round takes every extent that lives, as the home said before holder was asked of any, and who holds each; "" is nobody.
+// Round takes every extent that lives, as the home said before holder was asked of any, and who holds each; "" is
+// nobody.
 func (a *Audit) Round(living []Extent, holder func(Extent) string) Report {
 	suspects, accounts := map[coherence.Generation]suspect{}, map[string]*Account{}
 	var r Report

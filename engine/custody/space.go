@@ -7,8 +7,8 @@ import (
 	"github.com/csmsql/csmsql/internal/faults"
 )
 
-// Space is a space whose grants are the holder's, from before the call for them ends (H1). A grant that was sealed stays the holder's until the
-// book is told that it is Over.
+// Space is a space whose grants are the holder's, from before the call for them ends (H1). A grant that was sealed
+// stays the holder's until the book is told that it is Over.
 func (h *Holder) Space(space catalog.Space) catalog.Space { return spaceOf{space, h} }
 
 type spaceOf struct {
@@ -62,8 +62,8 @@ func (g *grant) Seal(seal coherence.Seal) error {
 	return err
 }
 
-// Abort implements catalog.Grant. After Seal it does nothing. Whatever its error is, nobody has a window afterwards; if the extent lives all the
-// same, somebody is to find that.
+// Abort implements catalog.Grant. After Seal it does nothing. Whatever its error is, nobody has a window afterwards; if
+// the extent lives all the same, somebody is to find that.
 func (g *grant) Abort() error {
 	id := g.space.id(g)
 	err := g.Grant.Abort()

@@ -44,7 +44,8 @@ func (d *sqlDriver) OpenConnector(name string) (driver.Connector, error) {
 // attachWord begins the names of running nodes.
 const attachWord = "attach:"
 
-// checkName refuses what would be made a directory of that name, or asked for a socket of that name, and means something else.
+// checkName refuses what would be made a directory of that name, or asked for a socket of that name, and means
+// something else.
 func checkName(name string) error {
 	if strings.Contains(name, "?") {
 		return fmt.Errorf("csmsql: %q: options behind ? are not known here; engine.Config has them: sql.OpenDB(driver.NewConnector(engine))", name)
@@ -132,7 +133,8 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, e
 	return &stmt{c.session, st}, nil
 }
 
-// BeginTx begins a block: serializable if that is asked for. What promises less is snapshot isolation, which PostgreSQL calls repeatable read.
+// BeginTx begins a block: serializable if that is asked for. What promises less is snapshot isolation, which PostgreSQL
+// calls repeatable read.
 func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	text := "BEGIN"
 	switch level := sql.IsolationLevel(o.Isolation); level {

@@ -92,7 +92,8 @@ func jsonCulprit(ctx context.Context, conn *duckdb.Connection, f *Reading, types
 
 // parquetCulprit says in which row group, row and column of a Parquet file the first value stands that a type does not
 // take. names are the file's for the columns.
-func parquetCulprit(ctx context.Context, conn *duckdb.Connection, f *Reading, names, types []string) (where string, ok bool) {
+func parquetCulprit(ctx context.Context, conn *duckdb.Connection, f *Reading, names,
+	types []string) (where string, ok bool) {
 	if len(names) != len(types) {
 		return "", false
 	}

@@ -48,7 +48,8 @@ const (
 )
 
 // WriteArrow writes rows to their end, and with it their last check (E3).
-func WriteArrow(ctx context.Context, f *os.File, schema *arrow.Schema, next func(context.Context) (arrow.RecordBatch, error),
+func WriteArrow(ctx context.Context, f *os.File, schema *arrow.Schema,
+	next func(context.Context) (arrow.RecordBatch, error),
 	stream bool, options []ipc.Option) (err error) {
 	options = append(options, ipc.WithSchema(schema))
 	var w interface {

@@ -11,8 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
-// cells are the strings or bytes of one array, whatever its layout, as slices: no call through an interface per row. They
-// are valid as long as the array. Exactly one of narrow, wide, views and codes is set.
+// cells are the strings or bytes of one array, whatever its layout, as slices: no call through an interface per row.
+// They are valid as long as the array. Exactly one of narrow, wide, views and codes is set.
 type cells struct {
 	rows     int
 	nulls    int
@@ -156,7 +156,8 @@ func (c *cells) check() error {
 	return nil
 }
 
-// asciiViews tells whether all views are plainly ASCII, looking at data buffers as a whole where they are not too large.
+// asciiViews tells whether all views are plainly ASCII, looking at data buffers as a whole where they are not too
+// large.
 func (c *cells) asciiViews() bool {
 	size := 0
 	for _, p := range c.pools {
@@ -249,8 +250,8 @@ func (c check) nested(d arrow.ArrayData) error {
 	return nil
 }
 
-// fits tells whether a number has no more digits than that. The smallest one of 128 bits has no negation, which arrow-go
-// forgets.
+// fits tells whether a number has no more digits than that. The smallest one of 128 bits has no negation, which
+// arrow-go forgets.
 func fits(v decimal128.Num, digits int32) bool {
 	return v != decimal128.New(math.MinInt64, 0) && v.FitsInPrecision(digits)
 }

@@ -15,7 +15,8 @@ import (
 )
 
 // concatenate writes parts as one array of type want. Values are looked at if the type has some that are not stored.
-func concatenate(ctx context.Context, mem memory.Allocator, parts []arrow.Array, want arrow.DataType, of check) (arrow.Array, error) {
+func concatenate(ctx context.Context, mem memory.Allocator, parts []arrow.Array, want arrow.DataType,
+	of check) (arrow.Array, error) {
 	same := make([]arrow.Array, len(parts))
 	fallible := isFallible(want)
 	for k, p := range parts {
@@ -79,8 +80,8 @@ func convert(ctx context.Context, a arrow.Array, want arrow.DataType) (arrow.Arr
 	return out, nil
 }
 
-// Plain is an array of the type under which users know its values (Logical), but that strings and bytes lie as they lay. The caller releases
-// it.
+// Plain is an array of the type under which users know its values (Logical), but that strings and bytes lie as they
+// lay. The caller releases it.
 func Plain(ctx context.Context, a arrow.Array) (arrow.Array, error) {
 	if kindOf(a.DataType()) != notString {
 		a.Retain()

@@ -15,8 +15,8 @@ import (
 // scan's domain over several chunks may still fit.
 const dictionaryMax = 255
 
-// vocabulary numbers the distinct values of a column in the order in which they come. A value's length and its first and
-// last eight bytes stand in an open-addressed table: they are all there is of values up to 16 bytes, so that most
+// vocabulary numbers the distinct values of a column in the order in which they come. A value's length and its first
+// and last eight bytes stand in an open-addressed table: they are all there is of values up to 16 bytes, so that most
 // look-ups compare three numbers and touch no string.
 type vocabulary struct {
 	slots [4 * (dictionaryMax + 1)]slot

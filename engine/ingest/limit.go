@@ -11,18 +11,19 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Limit is the most characters that a string of a column may have: the n of varchar(n). What is beyond them is cut if it is spaces, as SQL's
-// assignment does, and 22001 otherwise.
+// Limit is the most characters that a string of a column may have: the n of varchar(n). What is beyond them is cut if
+// it is spaces, as SQL's assignment does, and 22001 otherwise.
 type Limit struct {
 	Column     int
 	Characters int
-	// Blanks at the end mean nothing, as those of char(n): they are not kept, so that values which are equal without are equal.
+	// Blanks at the end mean nothing, as those of char(n): they are not kept, so that values which are equal without
+	// are equal.
 	Blanks bool
 	Type   string // for errors
 }
 
-// Fit gives the batch with its strings within the limits: the batch itself, which is retained then, unless spaces have to be cut. The caller
-// releases it.
+// Fit gives the batch with its strings within the limits: the batch itself, which is retained then, unless spaces have
+// to be cut. The caller releases it.
 func Fit(ctx context.Context, batch arrow.RecordBatch, limits []Limit) (arrow.RecordBatch, error) {
 	batch.Retain()
 	for _, l := range limits {

@@ -5,8 +5,8 @@ import (
 )
 
 // batchBytes is about how much memory the rows of batch take in a chunk. Buffers that a slice shares with others are
-// counted by what the slice sees of them: a reader that cuts a large batch into small ones would fill chunks with a few rows
-// otherwise.
+// counted by what the slice sees of them: a reader that cuts a large batch into small ones would fill chunks with a few
+// rows otherwise.
 func batchBytes(batch arrow.RecordBatch) (n int64) {
 	for _, c := range batch.Columns() {
 		n += dataBytes(c.Data(), int64(c.Data().Offset()), int64(c.Len()))
@@ -53,8 +53,8 @@ func dataBytes(d arrow.ArrayData, first, rows int64) int64 {
 	return int64(d.SizeInBytes()) // rare types: all that the buffers hold
 }
 
-// longBytes is about what views refer to: their share of the data buffers, unless so much lies there that the views of this
-// array are hardly the only ones.
+// longBytes is about what views refer to: their share of the data buffers, unless so much lies there that the views of
+// this array are hardly the only ones.
 func longBytes(d arrow.ArrayData, first, rows int64) (n int64) {
 	views := arrow.ViewHeaderTraits.CastFromBytes(d.Buffers()[1].Bytes())
 	for i := range d.Buffers()[2:] {

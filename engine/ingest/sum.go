@@ -10,8 +10,8 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Sum adds up a hash of every row: rows have the same sum in whatever order they come, however they are cut into batches and laid out (G8). For
-// one goroutine.
+// Sum adds up a hash of every row: rows have the same sum in whatever order they come, however they are cut into
+// batches and laid out (G8). For one goroutine.
 type Sum struct {
 	Rows  int64
 	Total uint64
@@ -19,7 +19,8 @@ type Sum struct {
 	Unknown bool
 }
 
-// Add takes the rows of a batch, as values of the schema's types. An error (0A000) says that values of some type cannot be hashed.
+// Add takes the rows of a batch, as values of the schema's types. An error (0A000) says that values of some type cannot
+// be hashed.
 func (s *Sum) Add(ctx context.Context, batch arrow.RecordBatch, schema *arrow.Schema) error {
 	hashes := make([]uint64, batch.NumRows())
 	for i, f := range schema.Fields() {
@@ -138,7 +139,8 @@ func foldIntegers[T ~int32 | ~int64](hashes []uint64, values []T) bool {
 func fold(h, v uint64) uint64 { return mix(h*0x100000001b3 ^ v) }
 
 // anyHasher is hasher of nested types, too.
-func anyHasher(ctx context.Context, a arrow.Array, want arrow.DataType) (value func(int) uint64, release func(), err error) {
+func anyHasher(ctx context.Context, a arrow.Array,
+	want arrow.DataType) (value func(int) uint64, release func(), err error) {
 	if _, nested := want.(arrow.NestedType); !nested {
 		return hasher(ctx, a, want)
 	}

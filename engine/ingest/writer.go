@@ -15,10 +15,11 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// When a chunk is full. Whoever attaches to a table pays for every chunk of it, whatever lies in there, and whoever prunes
-// wants them small: so chunks of few bytes a row have more rows. A chunk goes on growing morsel by morsel as long as the
-// next one leaves it below GrowthBytes, which two morsels of ordinary rows reach: no chunk becomes larger for it than those of an
-// ordinary table are, in bytes to hold, to verify or to lose. Threads share chunks by morsels, not whole.
+// When a chunk is full. Whoever attaches to a table pays for every chunk of it, whatever lies in there, and whoever
+// prunes wants them small: so chunks of few bytes a row have more rows. A chunk goes on growing morsel by morsel as
+// long as the next one leaves it below GrowthBytes, which two morsels of ordinary rows reach: no chunk becomes larger
+// for it than those of an ordinary table are, in bytes to hold, to verify or to lose. Threads share chunks by morsels,
+// not whole.
 const (
 	// MorselRows is what a scan thread takes at once (exec/duckdb): chunks end where morsels do.
 	MorselRows = 122_880
@@ -42,8 +43,8 @@ type Target struct {
 	// Hash puts every row where its values say; nil: Space or Next.
 	Hash  *Hash
 	Owner string
-	// Replicate makes the other replicas of a chunk that was sealed, and gives the chunk that has them, too; nil: one is enough. On
-	// error the chunk is as it was, and nothing else is held.
+	// Replicate makes the other replicas of a chunk that was sealed, and gives the chunk that has them, too; nil: one
+	// is enough. On error the chunk is as it was, and nothing else is held.
 	Replicate func(ctx context.Context, c *catalog.Chunk) (*catalog.Chunk, error)
 	// Discard gives back the memory of sealed chunks that nobody will publish.
 	Discard func(chunks []*catalog.Chunk) error
@@ -53,12 +54,13 @@ type Target struct {
 	Limits []Limit
 	// HoldBytes is BytesPerChunk where memory is short; 0: BytesPerChunk.
 	HoldBytes int64
-	// Check is asked of every chunk's rows, laid out and not yet sealed: an error is the writer's. Nil: every row is right.
+	// Check is asked of every chunk's rows, laid out and not yet sealed: an error is the writer's. Nil: every row is
+	// right.
 	Check func(ctx context.Context, rows arrow.RecordBatch) error
 	// Sum adds the rows of each chunk up; nil: nobody wants to know.
 	Sum *Sum
-	// Intermediate takes decimals as DuckDB works them out, with more digits than their type says if need be: what is written is no table's,
-	// and the next step of the query is to see the sum that a single step would have seen.
+	// Intermediate takes decimals as DuckDB works them out, with more digits than their type says if need be: what is
+	// written is no table's, and the next step of the query is to see the sum that a single step would have seen.
 	Intermediate bool
 	// Plain keeps strings out of dictionaries; for tests.
 	Plain bool
@@ -107,9 +109,9 @@ func NewWriter(target Target) *Writer {
 // Rows that were added.
 func (w *Writer) Rows() int64 { return w.total }
 
-// Add takes the rows of batch, which stays the caller's; what it refers to must not change until Finish. Its columns must
-// have the target's order and types, or layouts of the same types. After an error the writer holds nothing (G4) and
-// every further call fails.
+// Add takes the rows of batch, which stays the caller's; what it refers to must not change until Finish. Its columns
+// must have the target's order and types, or layouts of the same types. After an error the writer holds nothing (G4)
+// and every further call fails.
 func (w *Writer) Add(ctx context.Context, batch arrow.RecordBatch) error {
 	if w.over != nil {
 		return w.over
@@ -170,8 +172,8 @@ func (w *Writer) Finish(ctx context.Context) ([]*catalog.Chunk, error) {
 	return chunks, err
 }
 
-// FinishParts is Finish; of a writer that splits by hash, it also says how many of the chunks, which come in the order of the hash's
-// spaces, belong to each.
+// FinishParts is Finish; of a writer that splits by hash, it also says how many of the chunks, which come in the order
+// of the hash's spaces, belong to each.
 func (w *Writer) FinishParts(ctx context.Context) (chunks []*catalog.Chunk, counts []int, err error) {
 	if w.over != nil {
 		return nil, nil, w.over
@@ -358,7 +360,8 @@ func (w *Writer) encodeIn(ctx context.Context, mem memory.Allocator, full func()
 	return array.NewRecordBatch(hugetable.Written(w.target.Schema, fields), columns, w.rows), nil
 }
 
-func (w *Writer) encodeColumn(ctx context.Context, mem memory.Allocator, i int, parts []arrow.Array) (arrow.Array, error) {
+func (w *Writer) encodeColumn(ctx context.Context, mem memory.Allocator, i int,
+	parts []arrow.Array) (arrow.Array, error) {
 	want := w.target.Schema.Field(i).Type
 	kind := kindOf(want)
 	if kind == notString {

@@ -98,7 +98,8 @@ func (i *Inspector) Prefault(ctx context.Context, progress func(noderpc.Progress
 }
 
 // Each visits the chunks of one snapshot's tables, or of the named ones; begin (or nil) is told of every table.
-func (i *Inspector) Each(ctx context.Context, names []catalog.TableName, visit Visit, begin func(*catalog.TableVersion)) error {
+func (i *Inspector) Each(ctx context.Context, names []catalog.TableName, visit Visit,
+	begin func(*catalog.TableVersion)) error {
 	s, err := i.Snapshot(ctx)
 	if err != nil {
 		return err

@@ -9,7 +9,8 @@ import (
 var errMessage = errors.New("its metadata is damaged")
 
 const (
-	// nodesMax bounds the tables of one message that are walked: shared ones count as often as they are met, as arrow-go does.
+	// nodesMax bounds the tables of one message that are walked: shared ones count as often as they are met, as
+	// arrow-go does.
 	nodesMax = 1 << 18
 	depthMax = 128
 )

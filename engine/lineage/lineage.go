@@ -17,7 +17,8 @@ type Origin struct {
 	Files     []File     `json:"files,omitempty"`
 	Generated *Generated `json:"generated,omitempty"`
 	Query     *Query     `json:"query,omitempty"`
-	// Columns are those by whose hash the rows were divided, Parts the numbers of chunks of each part. Without columns there is one part.
+	// Columns are those by whose hash the rows were divided, Parts the numbers of chunks of each part. Without columns
+	// there is one part.
 	Columns []string `json:"columns,omitempty"`
 	Parts   []int    `json:"parts,omitempty"`
 	Rows    int64    `json:"rows"`

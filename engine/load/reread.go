@@ -34,7 +34,8 @@ func (r *rereading) Close() {
 }
 
 // Read implements upkeep.Files: it gives a file's rows as they were given when it was loaded.
-func (r *rereading) Read(ctx context.Context, f *lineage.File, schema *arrow.Schema, add func(arrow.RecordBatch) error) error {
+func (r *rereading) Read(ctx context.Context, f *lineage.File, schema *arrow.Schema,
+	add func(arrow.RecordBatch) error) error {
 	access := duckdb.FileAccess{All: true}
 	if f.SQL { // whoever reloads may be somebody who could not read what is there now
 		access = r.loader.Files
@@ -85,7 +86,8 @@ func (r *rereading) Read(ctx context.Context, f *lineage.File, schema *arrow.Sch
 	}
 }
 
-func (l *Loader) readArrow(ctx context.Context, conn *duckdb.Connection, access duckdb.FileAccess, f *lineage.File, schema *arrow.Schema, add func(arrow.RecordBatch) error) error {
+func (l *Loader) readArrow(ctx context.Context, conn *duckdb.Connection, access duckdb.FileAccess, f *lineage.File,
+	schema *arrow.Schema, add func(arrow.RecordBatch) error) error {
 	file, err := files.Open(access, f.Path)
 	if err != nil {
 		return err

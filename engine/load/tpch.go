@@ -64,7 +64,8 @@ func (l *Loader) TPCH(ctx context.Context, request noderpc.TPCHRequest, progress
 	return nil
 }
 
-func (l *Loader) generate(ctx context.Context, tx *catalog.Transaction, g *dbgen.Generator, table dbgen.Table, request noderpc.TPCHRequest,
+func (l *Loader) generate(ctx context.Context, tx *catalog.Transaction, g *dbgen.Generator, table dbgen.Table,
+	request noderpc.TPCHRequest,
 	progress func(noderpc.Progress)) error {
 	name := catalog.TableName{Schema: request.Schema, Name: table.String()}
 	if _, exists := tx.Contents().Table(name); exists {
@@ -137,7 +138,8 @@ func unitsOfChunks(g *dbgen.Generator, table dbgen.Table, target ingest.Target) 
 
 // generateChunks makes a table's chunks, of so many units each, as many at a time as there are threads. On error no
 // memory is held.
-func (l *Loader) generateChunks(ctx context.Context, g *dbgen.Generator, table dbgen.Table, name catalog.TableName, target ingest.Target, step int64,
+func (l *Loader) generateChunks(ctx context.Context, g *dbgen.Generator, table dbgen.Table, name catalog.TableName,
+	target ingest.Target, step int64,
 	progress func(noderpc.Progress)) ([]*catalog.Chunk, error) {
 	units := g.Units(table)
 	chunks := make([]*catalog.Chunk, (units+step-1)/step)
@@ -200,7 +202,8 @@ func unitsPerChunk(t dbgen.Table) int64 {
 	return ingest.RowsPerChunk
 }
 
-func (l *Loader) generateChunk(ctx context.Context, g *dbgen.Generator, table dbgen.Table, name catalog.TableName, space catalog.Space, first, count int64) (*catalog.Chunk, error) {
+func (l *Loader) generateChunk(ctx context.Context, g *dbgen.Generator, table dbgen.Table, name catalog.TableName,
+	space catalog.Space, first, count int64) (*catalog.Chunk, error) {
 	const bytesPerUnit = 512 // of lineitem, the widest; what is not used goes back
 	w := catalog.NewChunkWriter(space, name.String(), count*bytesPerUnit)
 	batch, err := g.Batch(ctx, w.Allocator(), table, first, count)
@@ -221,7 +224,8 @@ func (l *Loader) generateChunk(ctx context.Context, g *dbgen.Generator, table db
 
 // generateRows makes a table's rows and lets a writer divide them.
 // On error no memory of a region is held.
-func (l *Loader) generateRows(ctx context.Context, g *dbgen.Generator, table dbgen.Table, target ingest.Target, progress func(noderpc.Progress)) (chunks []*catalog.Chunk, parts []int, err error) {
+func (l *Loader) generateRows(ctx context.Context, g *dbgen.Generator, table dbgen.Table, target ingest.Target,
+	progress func(noderpc.Progress)) (chunks []*catalog.Chunk, parts []int, err error) {
 	w := ingest.NewWriter(target)
 	defer w.Abort()
 	total := g.Rows(table)

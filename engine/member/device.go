@@ -25,7 +25,8 @@ func deviceOf(text memregion.FabricKind) (*memregion.DevicePlace, error) {
 
 // roomOn finds a range of a device of size bytes for a region of capacity bytes (0: as many as there are) beside
 // those that are taken. It is whole pages of the device, which have unit bytes: a capacity is rounded up.
-func roomOn(place memregion.DevicePlace, size, unit, capacity int64, taken []catalog.RegionRecord) (start, length int64, err error) {
+func roomOn(place memregion.DevicePlace, size, unit, capacity int64,
+	taken []catalog.RegionRecord) (start, length int64, err error) {
 	taken = slices.DeleteFunc(slices.Clone(taken), func(r catalog.RegionRecord) bool { return !sameDevice(r.Path, place.Path) })
 	slices.SortFunc(taken, func(a, b catalog.RegionRecord) int { return cmp.Compare(a.Start, b.Start) })
 	end, capacity := size/unit*unit, (capacity+unit-1)/unit*unit

@@ -45,7 +45,8 @@ type Forgotten struct {
 // cluster, with its member of etcd: its name is free then. endpoints are where etcd is reached, without those of
 // the node; credentials are nil where there are no certificates. A node that is there is refused (55006), and so is
 // one of which nobody knows (42704).
-func Forget(ctx context.Context, name string, endpoints []string, credentials *certificate.Credentials) (found Forgotten, err error) {
+func Forget(ctx context.Context, name string, endpoints []string,
+	credentials *certificate.Credentials) (found Forgotten, err error) {
 	options := etcd.Options{Endpoints: endpoints, Description: "forget node " + name, Log: slog.New(slog.DiscardHandler)}
 	if credentials != nil && !slices.ContainsFunc(endpoints, func(at string) bool { return strings.HasPrefix(at, "unix://") }) {
 		options.TLS = credentials.Client("")

@@ -37,7 +37,8 @@ type remoteSpace struct {
 const formerMax = 64
 
 // get gives the space of a node's present process.
-func (r *remoteSpaces) get(name string, client *noderpc.Client, region memregion.RegionID, open func() *borrowing.Space) *borrowing.Space {
+func (r *remoteSpaces) get(name string, client *noderpc.Client, region memregion.RegionID,
+	open func() *borrowing.Space) *borrowing.Space {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	have, ok := r.open[name]
@@ -68,7 +69,8 @@ func (r *remoteSpaces) owe(name string, ids []catalog.ExtentID) {
 
 // settle tells the lenders what they have not heard: of a statement that was cancelled, or of calls whose time was
 // up. What a process of theirs was to be told that is over, the next one is told.
-func (r *remoteSpaces) settle(ctx context.Context, client func(ctx context.Context, name string) (*noderpc.Client, error)) (err error) {
+func (r *remoteSpaces) settle(ctx context.Context,
+	client func(ctx context.Context, name string) (*noderpc.Client, error)) (err error) {
 	r.mu.Lock()
 	list := slices.Clone(r.former)
 	for _, s := range r.open {

@@ -137,7 +137,8 @@ func ExtentsOf(chunks []*catalog.Chunk) (ids []catalog.ExtentID) {
 	return ids
 }
 
-// Holds tells whether a chunk is read in a node's own memory, if nothing is wrong with that. n may be nil: a borrower has none.
+// Holds tells whether a chunk is read in a node's own memory, if nothing is wrong with that. n may be nil: a borrower
+// has none.
 func Holds(n *Node, c *catalog.Chunk) bool {
 	d := c.Descriptor()
 	for i := range d.Replicas() {

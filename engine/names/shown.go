@@ -124,7 +124,8 @@ func (n *shownNames) leaveOut(name catalog.TableName, err error) {
 
 // createViews makes views in an order in which each finds those it names. One that no longer can be made (its table is
 // gone) is left out: it is an error of whoever asks it, not of everybody.
-func (n *shownNames) createViews(views []*catalog.View, wanted map[catalog.TableName]string, text func(*catalog.View) string) {
+func (n *shownNames) createViews(views []*catalog.View, wanted map[catalog.TableName]string,
+	text func(*catalog.View) string) {
 	for progress := true; progress; {
 		progress = false
 		for _, v := range views {

@@ -25,8 +25,8 @@ type Placement struct {
 	Kind Kind
 	// Columns are those of the hash, in order; at least one with Hash, none otherwise.
 	Columns []string
-	// Nodes is the one node of Node; the nodes of Rows and Hash, where empty means all: those that are there when rows are
-	// written, or for Hash when the table is made. No name is there twice.
+	// Nodes is the one node of Node; the nodes of Rows and Hash, where empty means all: those that are there when rows
+	// are written, or for Hash when the table is made. No name is there twice.
 	Nodes []string
 }
 
@@ -53,8 +53,8 @@ func (p Placement) String() string {
 // Names tells whether the placement names a node.
 func (p Placement) Names(node string) bool { return slices.Contains(p.Nodes, node) }
 
-// Without is the placement with the node taken out of its list. left tells whether the list has others: if not, or if the
-// node was not in it, the placement comes back as it is.
+// Without is the placement with the node taken out of its list. left tells whether the list has others: if not, or if
+// the node was not in it, the placement comes back as it is.
 func (p Placement) Without(node string) (q Placement, left bool) {
 	if !p.Names(node) || len(p.Nodes) == 1 {
 		return p, len(p.Nodes) != 1

@@ -25,12 +25,14 @@ import (
 
 // Read acquires a chunk and gives the wanted columns in place; by confirms what is made of them. table and number are
 // for errors.
-func (r *Reader) Read(ctx context.Context, by *Readings, table string, number int, c *catalog.Chunk, columns []int) (arrow.RecordBatch, error) {
+func (r *Reader) Read(ctx context.Context, by *Readings, table string, number int, c *catalog.Chunk,
+	columns []int) (arrow.RecordBatch, error) {
 	return r.ReadHeld(ctx, by, nil, table, number, c, columns)
 }
 
 // ReadHeld is read for batches that leave: hold learns how long they are in use.
-func (r *Reader) ReadHeld(ctx context.Context, by *Readings, hold descriptor.Hold, table string, number int, c *catalog.Chunk, columns []int) (arrow.RecordBatch, error) {
+func (r *Reader) ReadHeld(ctx context.Context, by *Readings, hold descriptor.Hold, table string, number int,
+	c *catalog.Chunk, columns []int) (arrow.RecordBatch, error) {
 	if len(columns) == 0 { // only the number of rows is asked for, and the descriptor has it
 		return array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, c.Rows()), nil
 	}
@@ -55,7 +57,8 @@ func (r *Reader) readStored(ctx context.Context, by *Readings, hold descriptor.H
 }
 
 // ReadReplica acquires a replica that use can read.
-func (r *Reader) ReadReplica(ctx context.Context, by *Readings, table string, number int, c *catalog.Chunk, use func(*descriptor.Descriptor) (failed, other error)) error {
+func (r *Reader) ReadReplica(ctx context.Context, by *Readings, table string, number int, c *catalog.Chunk,
+	use func(*descriptor.Descriptor) (failed, other error)) error {
 	return r.eachReplica(ctx, by.leasedElsewhere, table, number, c, func(d *descriptor.Descriptor) (failed, other error) {
 		noted := by.note(table, number, d)
 		if failed = r.acquire(ctx, d, by.verification); failed == nil && by.doubtful() {
@@ -75,7 +78,8 @@ func (r *Reader) ReadReplica(ctx context.Context, by *Readings, table string, nu
 
 // EachReplica tries a chunk's replicas until one can be read. failed says what is wrong with one; any other error
 // ends it. If all fail, the error is a *DamagedError.
-func (r *Reader) EachReplica(ctx context.Context, table string, number int, c *catalog.Chunk, try func(*descriptor.Descriptor) (failed, other error)) error {
+func (r *Reader) EachReplica(ctx context.Context, table string, number int, c *catalog.Chunk,
+	try func(*descriptor.Descriptor) (failed, other error)) error {
 	return r.eachReplica(ctx, false, table, number, c, try)
 }
 
@@ -123,8 +127,8 @@ func (r *Reader) unread(err *DamagedError, leasedElsewhere bool, d, one *descrip
 	return err
 }
 
-// holds tells whether the memory of a replica certainly still is the chunk's. Else it may hold something else by now, and
-// nothing is wrong with it.
+// holds tells whether the memory of a replica certainly still is the chunk's. Else it may hold something else by now,
+// and nothing is wrong with it.
 func (r *Reader) holds(node string, one *descriptor.Descriptor, leasedElsewhere bool) bool {
 	switch {
 	case node != r.config.Node:
@@ -183,7 +187,8 @@ func (r *Reader) Check(ctx context.Context, table string, number int, c *catalog
 
 // Damaged finds the replicas of a chunk that are not what was sealed, or cannot be had, and whether another one is
 // whole.
-func (r *Reader) Damaged(ctx context.Context, table string, number int, c *catalog.Chunk) (bad []*DamagedError, whole bool, err error) {
+func (r *Reader) Damaged(ctx context.Context, table string, number int,
+	c *catalog.Chunk) (bad []*DamagedError, whole bool, err error) {
 	d := c.Descriptor()
 	for _, i := range r.order(d) {
 		one := d.Replica(i)

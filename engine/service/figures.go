@@ -16,21 +16,22 @@ import (
 
 // Figures are what a node has counted since it began, for monitors.
 type Figures struct {
-	// BytesLocal and BytesRemote are what this node has read of chunks in its own memory and in that of others, for its own
-	// statements and for fragments of others'.
+	// BytesLocal and BytesRemote are what this node has read of chunks in its own memory and in that of others, for its
+	// own statements and for fragments of others'.
 	BytesLocal, BytesRemote int64
-	// FragmentsRun and FragmentsFailed count parts of queries, of whichever node, that this one ran; FragmentsRetried those that
-	// it ran because the node that should have could not be reached.
+	// FragmentsRun and FragmentsFailed count parts of queries, of whichever node, that this one ran; FragmentsRetried
+	// those that it ran because the node that should have could not be reached.
 	FragmentsRun, FragmentsFailed, FragmentsRetried int64
-	// ReplicasPassedOver counts replicas that could not be read where another one was tried; ReplicasRepaired chunks whose
-	// replicas this node has put right.
+	// ReplicasPassedOver counts replicas that could not be read where another one was tried; ReplicasRepaired chunks
+	// whose replicas this node has put right.
 	ReplicasPassedOver, ReplicasRepaired int64
 	// ChunksReloaded counts lost chunks that this node has made anew from where their rows came.
 	ChunksReloaded int64
 	// Compactions count folds of small chunks.
 	Compactions compaction.Totals
-	// Strays counts extents of the node's region that nobody held, StraysTakenBack those of them that went back; StraysNow and
-	// StrayBytes are those that there are. HeldTooLong counts extents that their holders still held when they ended.
+	// Strays counts extents of the node's region that nobody held, StraysTakenBack those of them that went back;
+	// StraysNow and StrayBytes are those that there are. HeldTooLong counts extents that their holders still held when
+	// they ended.
 	Strays, StraysTakenBack, StraysNow, StrayBytes, HeldTooLong int64
 	// Commits counts groups of transactions that the node has committed together, Inserts those whose rows became one
 	// chunk; nil of a borrower.

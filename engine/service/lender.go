@@ -26,7 +26,8 @@ func (l lender) during(ctx context.Context, do func(ctx context.Context) error) 
 }
 
 // Grant implements noderpc.Lender.
-func (l lender) Grant(ctx context.Context, peer noderpc.Peer, request noderpc.GrantRequest) (granted noderpc.Granted, err error) {
+func (l lender) Grant(ctx context.Context, peer noderpc.Peer,
+	request noderpc.GrantRequest) (granted noderpc.Granted, err error) {
 	err = l.during(ctx, func(ctx context.Context) (err error) {
 		granted, err = l.lending.Grant(ctx, peer, request)
 		return err
@@ -35,7 +36,8 @@ func (l lender) Grant(ctx context.Context, peer noderpc.Peer, request noderpc.Gr
 }
 
 // Reallocate implements noderpc.Lender.
-func (l lender) Reallocate(ctx context.Context, peer noderpc.Peer, request noderpc.ReallocateRequest) (granted noderpc.Granted, err error) {
+func (l lender) Reallocate(ctx context.Context, peer noderpc.Peer,
+	request noderpc.ReallocateRequest) (granted noderpc.Granted, err error) {
 	err = l.during(ctx, func(ctx context.Context) (err error) {
 		granted, err = l.lending.Reallocate(ctx, peer, request)
 		return err
@@ -69,7 +71,8 @@ func (l lender) Unpin(ctx context.Context, peer noderpc.Peer, extents []catalog.
 }
 
 // Held implements noderpc.Lender.
-func (l lender) Held(ctx context.Context, peer noderpc.Peer, request noderpc.HeldRequest) (held []noderpc.LeftExtent, err error) {
+func (l lender) Held(ctx context.Context, peer noderpc.Peer,
+	request noderpc.HeldRequest) (held []noderpc.LeftExtent, err error) {
 	err = l.during(ctx, func(ctx context.Context) error {
 		held, err = l.lending.Held(ctx, peer, request)
 		return err
@@ -78,7 +81,8 @@ func (l lender) Held(ctx context.Context, peer noderpc.Peer, request noderpc.Hel
 }
 
 // Left implements noderpc.Lender.
-func (l lender) Left(ctx context.Context, peer noderpc.Peer, request noderpc.LeftRequest) (left []noderpc.LeftExtent, err error) {
+func (l lender) Left(ctx context.Context, peer noderpc.Peer,
+	request noderpc.LeftRequest) (left []noderpc.LeftExtent, err error) {
 	err = l.during(ctx, func(ctx context.Context) (err error) {
 		left, err = l.lending.Left(ctx, peer, request)
 		return err

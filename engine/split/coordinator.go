@@ -74,7 +74,8 @@ func (c *Coordinator) Nodes() []string {
 
 // Plan plans a statement for several nodes; nil: it runs whole here, for a reason. find gives the version of a table in
 // it.
-func (c *Coordinator) Plan(sql *plan.Statement, find func(schema, name string) *catalog.TableVersion, w Wishes) (*Plan, string) {
+func (c *Coordinator) Plan(sql *plan.Statement, find func(schema, name string) *catalog.TableVersion,
+	w Wishes) (*Plan, string) {
 	nodes := c.Node.Online()
 	if len(nodes) < 2 {
 		return nil, "there is no other node"

@@ -117,7 +117,8 @@ func (p *Plan) resultOf(number int) *plan.Relation {
 	return r
 }
 
-func (c *Coordinator) foreseen(ctx context.Context, p *Plan, stage *distribute.Stage, f *distribute.Fragment, hints []plan.Scan,
+func (c *Coordinator) foreseen(ctx context.Context, p *Plan, stage *distribute.Stage, f *distribute.Fragment,
+	hints []plan.Scan,
 	args []plan.Value, without optimization.Set) (string, error) {
 	var m fragment.Measures
 	var e distribute.Estimate

@@ -51,7 +51,8 @@ func (k *keptRequests) keep(f *distribute.Fragment, request noderpc.FragmentRequ
 }
 
 // request says what a fragment is to do.
-func (r *Run) request(ctx context.Context, stage *distribute.Stage, f *distribute.Fragment) (noderpc.FragmentRequest, error) {
+func (r *Run) request(ctx context.Context, stage *distribute.Stage,
+	f *distribute.Fragment) (noderpc.FragmentRequest, error) {
 	if request, ok := r.plan.requests.find(f, r.Settings); ok {
 		return request, nil
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// NotDerived says why a table does not come back from its query; without an error, because its rows are others now. Chunks
-// of the query's own tables that are lost are told as they are: they may come back first.
+// NotDerived says why a table does not come back from its query; without an error, because its rows are others now.
+// Chunks of the query's own tables that are lost are told as they are: they may come back first.
 func NotDerived(table catalog.Table, contents *catalog.Contents, o *lineage.Origin, err error) error {
 	var damaged *reader.DamagedError
 	var told interface{ SQLState() string }

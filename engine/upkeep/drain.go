@@ -119,7 +119,8 @@ func (k *Keeper) SetDraining(ctx context.Context, on bool) error {
 }
 
 // drainOnce goes over all tables as they are now.
-func (k *Keeper) drainOnce(ctx context.Context, name string, progress func(noderpc.Progress)) (changed bool, err error) {
+func (k *Keeper) drainOnce(ctx context.Context, name string,
+	progress func(noderpc.Progress)) (changed bool, err error) {
 	tables, err := k.tableNames(ctx)
 	if err != nil {
 		return false, err
@@ -150,7 +151,8 @@ func (k *Keeper) tableNames(ctx context.Context) (names []catalog.TableName, err
 }
 
 // drainTable takes a node out of a table's placement, and the table's chunks out of the node.
-func (k *Keeper) drainTable(ctx context.Context, table catalog.TableName, name string, progress func(noderpc.Progress)) (changed bool, err error) {
+func (k *Keeper) drainTable(ctx context.Context, table catalog.TableName, name string,
+	progress func(noderpc.Progress)) (changed bool, err error) {
 	var moves *moves
 	var rows int64
 	err = k.changeTable(ctx, table, func(ctx context.Context, c *tableChange) error {
@@ -229,7 +231,8 @@ func (k *Keeper) PlacementOfThoseThere(table catalog.Table) (placement.Placement
 
 // leaving lists the chunks that a node has, each with one of names that has least of the table by then, or with
 // another node for its replica.
-func (k *Keeper) leaving(ctx context.Context, v *catalog.TableVersion, p placement.Placement, names []string, node string) (*moves, error) {
+func (k *Keeper) leaving(ctx context.Context, v *catalog.TableVersion, p placement.Placement, names []string,
+	node string) (*moves, error) {
 	chunks, err := k.facts.Chunks(ctx, v)
 	if err != nil {
 		return nil, err

@@ -147,7 +147,8 @@ type tableChange struct {
 }
 
 // changeTable runs a change of one table as it is now and commits it.
-func (k *Keeper) changeTable(ctx context.Context, name catalog.TableName, change func(context.Context, *tableChange) error) (err error) {
+func (k *Keeper) changeTable(ctx context.Context, name catalog.TableName,
+	change func(context.Context, *tableChange) error) (err error) {
 	snapshot, err := k.catalog.Snapshot(ctx, catalog.Holder{Description: "move " + name.String()})
 	if err != nil {
 		return err
@@ -271,7 +272,8 @@ func (k *Keeper) movesTo(ctx context.Context, v *catalog.TableVersion, p placeme
 }
 
 // movesOf lists the chunks whose replicas do not lie where they are wanted.
-func (k *Keeper) movesOf(ctx context.Context, v *catalog.TableVersion, chunks []facts.Located, places func(i int) []replicas.Place) (*moves, error) {
+func (k *Keeper) movesOf(ctx context.Context, v *catalog.TableVersion, chunks []facts.Located,
+	places func(i int) []replicas.Place) (*moves, error) {
 	m := &moves{table: v.Table().Name}
 	for i := range chunks {
 		if chunks[i].First.Region == 0 {

@@ -135,7 +135,8 @@ func (k *Keeper) TargetFor(ctx context.Context, v *catalog.TableVersion, zone st
 }
 
 // Place makes a target one of a placement.
-func (k *Keeper) Place(ctx context.Context, target *ingest.Target, p placement.Placement, v *catalog.TableVersion) error {
+func (k *Keeper) Place(ctx context.Context, target *ingest.Target, p placement.Placement,
+	v *catalog.TableVersion) error {
 	names, err := k.node.Takers(p)
 	if err != nil {
 		return k.leaveOut(err, v.Table().Name, p)

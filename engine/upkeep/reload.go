@@ -67,7 +67,8 @@ func Derived(v *catalog.TableVersion, words string) bool {
 
 // Reload makes the lost chunks of a table anew, all in one commit, and says how many. What has no origin on record
 // stays lost, and is the error then.
-func (k *Keeper) Reload(ctx context.Context, name catalog.TableName, lost func(replicas.State) bool) (made int, err error) {
+func (k *Keeper) Reload(ctx context.Context, name catalog.TableName,
+	lost func(replicas.State) bool) (made int, err error) {
 	var orphans []Chunk
 	var missing int
 	var table catalog.Table

@@ -57,7 +57,8 @@ func (k *Keeper) ResolveReplicas(many int) (int, error) {
 }
 
 // Replicator makes the replicas of new chunks; nil: one is enough.
-func (k *Keeper) Replicator(table catalog.Table, p placement.Placement) (func(context.Context, *catalog.Chunk) (*catalog.Chunk, error), error) {
+func (k *Keeper) Replicator(table catalog.Table,
+	p placement.Placement) (func(context.Context, *catalog.Chunk) (*catalog.Chunk, error), error) {
 	if table.Replicas <= 1 || k.node.Self == nil {
 		return nil, nil
 	}
@@ -84,12 +85,14 @@ func (k *Keeper) Replicator(table catalog.Table, p placement.Placement) (func(co
 }
 
 // rearranged gives a chunk whose replicas lie where they are wanted. On error nothing is held for it.
-func (k *Keeper) rearranged(ctx context.Context, by *reader.Readings, table string, number int, c *catalog.Chunk, to []replicas.Place) (*catalog.Chunk, error) {
+func (k *Keeper) rearranged(ctx context.Context, by *reader.Readings, table string, number int, c *catalog.Chunk,
+	to []replicas.Place) (*catalog.Chunk, error) {
 	return k.laid(c, to, func(node string) ([]descriptor.Extent, error) { return k.copyReplica(ctx, by, table, number, c, node) })
 }
 
 // laid is rearranged with replicas that are made somehow.
-func (k *Keeper) laid(c *catalog.Chunk, to []replicas.Place, replica func(node string) ([]descriptor.Extent, error)) (*catalog.Chunk, error) {
+func (k *Keeper) laid(c *catalog.Chunk, to []replicas.Place,
+	replica func(node string) ([]descriptor.Extent, error)) (*catalog.Chunk, error) {
 	all := make([][]descriptor.Extent, len(to))
 	var made []catalog.ExtentID
 	var err error
@@ -117,7 +120,8 @@ func (k *Keeper) laid(c *catalog.Chunk, to []replicas.Place, replica func(node s
 }
 
 // copyReplica copies one into another node's memory, from whichever can be read.
-func (k *Keeper) copyReplica(ctx context.Context, by *reader.Readings, table string, number int, c *catalog.Chunk, to string) (made []descriptor.Extent, err error) {
+func (k *Keeper) copyReplica(ctx context.Context, by *reader.Readings, table string, number int, c *catalog.Chunk,
+	to string) (made []descriptor.Extent, err error) {
 	space, err := k.node.SpaceOf(ctx, to)
 	if err != nil {
 		return nil, err

@@ -30,7 +30,8 @@ func Columns(schema *arrow.Schema, names []string) (*arrow.Schema, error) {
 
 // TemporaryView is the statement that makes a temporary view for DuckDB, whose names are bound, and what became of
 // the user's text.
-func (w *Writer) TemporaryView(ctx context.Context, head *statement.CreateView, text string) (string, edit.List, error) {
+func (w *Writer) TemporaryView(ctx context.Context, head *statement.CreateView,
+	text string) (string, edit.List, error) {
 	bound, err := w.Bind(ctx, head.Query)
 	if err != nil {
 		return "", nil, err

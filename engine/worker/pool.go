@@ -317,17 +317,20 @@ type Snapshot struct {
 
 // Describe plans a statement without running it. preferred is the process that is to do it, if that is idle.
 // release is as for Execute.
-func (p *Pool) Describe(ctx context.Context, s *Statement, snapshot Snapshot, preferred int, release func()) (*Result, error) {
+func (p *Pool) Describe(ctx context.Context, s *Statement, snapshot Snapshot, preferred int,
+	release func()) (*Result, error) {
 	return p.run(ctx, orderDescribe, s, snapshot, preferred, release)
 }
 
 // Execute begins to run a statement; its result is there when it is known what the rows look like. release is
 // called once, when no worker reads anything for the statement any more (WK5), also after an error.
-func (p *Pool) Execute(ctx context.Context, s *Statement, snapshot Snapshot, preferred int, release func()) (*Result, error) {
+func (p *Pool) Execute(ctx context.Context, s *Statement, snapshot Snapshot, preferred int,
+	release func()) (*Result, error) {
 	return p.run(ctx, orderExecute, s, snapshot, preferred, release)
 }
 
-func (p *Pool) run(ctx context.Context, kind orderKind, s *Statement, snapshot Snapshot, preferred int, release func()) (*Result, error) {
+func (p *Pool) run(ctx context.Context, kind orderKind, s *Statement, snapshot Snapshot, preferred int,
+	release func()) (*Result, error) {
 	w, err := p.get(ctx, preferred)
 	if err != nil {
 		release()

@@ -21,9 +21,9 @@ func lengthOf(b *memory.Buffer) int64 {
 	return int64(b.Len())
 }
 
-// checkColumn makes sure that a chunk's column has the type it should have, and that nothing which C or DuckDB will follow
-// leads outside of its buffers (D3). The one exception are the strings of utf8, binary and view columns, which are checked
-// row by row as they are read.
+// checkColumn makes sure that a chunk's column has the type it should have, and that nothing which C or DuckDB will
+// follow leads outside of its buffers (D3). The one exception are the strings of utf8, binary and view columns, which
+// are checked row by row as they are read.
 func (s *Scan) checkColumn(f arrow.Field, column arrow.Array, rows int64) error {
 	if int64(column.Len()) != rows {
 		return corrupt("column %q of a chunk has %d rows, the chunk %d", f.Name, column.Len(), rows)

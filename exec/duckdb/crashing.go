@@ -8,8 +8,9 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// crashing are functions of DuckDB 1.5.5 that for some arguments end the process, or its database, which no error can be made of: what to write
-// instead. They are refused for all arguments, and always: which are harmless depends on how vectors happen to lie.
+// crashing are functions of DuckDB 1.5.5 that for some arguments end the process, or its database, which no error can
+// be made of: what to write instead. They are refused for all arguments, and always: which are harmless depends on how
+// vectors happen to lie.
 //
 //   - switch reads a map's values as the result's type, which they need not be;
 //   - list_where and list_select, and their other names, take a list for flat that is a constant one.
@@ -26,8 +27,8 @@ const (
 	selectHint = "Write list_transform(indexes, lambda i: list[i])."
 )
 
-// CrashingVariable is the variable of the environment with which a process whose invariants are checked refuses none of them, for tests of what
-// follows a crash.
+// CrashingVariable is the variable of the environment with which a process whose invariants are checked refuses none of
+// them, for tests of what follows a crash.
 const CrashingVariable = "CSMSQL_TEST_CRASHING"
 
 func mayCrash() bool { return invariants.Enabled && os.Getenv(CrashingVariable) != "" }
@@ -46,7 +47,8 @@ func (db *Database) refuseCrashing(sql string) error {
 	return nil
 }
 
-// called gives where in a folded text a function is called by its name, in quotes or not; -1: nowhere. Strings and comments are left out.
+// called gives where in a folded text a function is called by its name, in quotes or not; -1: nowhere. Strings and
+// comments are left out.
 func called(folded, name string) int {
 	if !strings.Contains(folded, name) && !strings.Contains(folded, `u&"`) {
 		return -1

@@ -138,7 +138,8 @@ var outOfRange = regexp.MustCompile(`^Could not convert string ['"][+-]?(?:[0-9]
 // noExpression is what RE2 says of a text that is no regular expression.
 var noExpression = regexp.MustCompile(`^(?:(?:missing|unexpected) [\])]: |trailing \\|(?:invalid escape sequence|invalid character class|no argument for repetition operator|invalid repetition size|bad repetition operator|invalid perl operator|invalid named capture group)\b)`)
 
-// tooDeep is what DuckDB says of a text whose parts are nested too deeply: each level takes its planner longer than the one before.
+// tooDeep is what DuckDB says of a text whose parts are nested too deeply: each level takes its planner longer than the
+// one before.
 var tooDeep = regexp.MustCompile(`^Max expression depth limit of (\d+) exceeded`)
 
 const tooDeepHint = "Break the expression up, or keep what is inside in a temporary table."

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// A fatal error, or an internal one while a statement that writes runs (D13), invalidates the instance of DuckDB: it takes
-// no statement any more, of any connection, until it is opened anew. What lay in it is lost: names and temporary objects.
+// A fatal error, or an internal one while a statement that writes runs (D13), invalidates the instance of DuckDB: it
+// takes no statement any more, of any connection, until it is opened anew. What lay in it is lost: names and temporary
+// objects.
 
 // Failed is closed when the database takes no statements any more.
 func (db *Database) Failed() <-chan struct{} { return db.failed }

@@ -23,7 +23,8 @@ type reached struct {
 	spill bool
 }
 
-// confine tells files.c (D10) which directories the database's SQL reaches, and which one it never does. The list is taken back by release.
+// confine tells files.c (D10) which directories the database's SQL reaches, and which one it never does. The list is
+// taken back by release.
 func confine(o Options) (list []reached, err error) {
 	add := func(path string, spill bool) {
 		if err != nil {
@@ -70,7 +71,8 @@ func (r reached) tell(to func(path *C.char, spill C._Bool) bool) bool {
 	return to(path, C._Bool(r.spill))
 }
 
-// Spilled tells a file that lies where a database of this process spills to, for those that open files for SQL themselves.
+// Spilled tells a file that lies where a database of this process spills to, for those that open files for SQL
+// themselves.
 func Spilled(f *os.File) (bool, error) {
 	where, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
 	if err != nil {

@@ -8,38 +8,38 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Filter tells a scan which rows surely do not matter: those that fail it. A statement's own WHERE stays in its text, so a
-// row that passes costs time and nothing else, and the scan may leave any filter unevaluated (D6): where it does not know
-// the column's type, where a chunk stores the column in another layout, or where it thins out too little. A row that fails
-// must really not matter: it may be missing.
+// Filter tells a scan which rows surely do not matter: those that fail it. A statement's own WHERE stays in its text,
+// so a row that passes costs time and nothing else, and the scan may leave any filter unevaluated (D6): where it does
+// not know the column's type, where a chunk stores the column in another layout, or where it thins out too little. A
+// row that fails must really not matter: it may be missing.
 //
 // All parts that are set must hold. NULL passes none of them but IsNull.
 type Filter struct {
 	// Column is an index into Scan.Schema.
 	Column int
-	// Low and High are inclusive bounds on the stored value of integers, dates, times, timestamps, durations and of decimals
-	// of 32 and 64 bits (unscaled).
+	// Low and High are inclusive bounds on the stored value of integers, dates, times, timestamps, durations and of
+	// decimals of 32 and 64 bits (unscaled).
 	Low, High *int64
 	// LowFloat and HighFloat are inclusive bounds on float32 and float64. NaN passes, because DuckDB sorts it last.
 	LowFloat, HighFloat *float64
 	// Keys must contain the stored value; types as for Low.
 	Keys *KeySet
-	// Keep says which values pass, of columns that are utf8 or binary in the schema. It is asked once for each value of a chunk's
-	// dictionary, and not at all in a chunk that stores the column otherwise. One call at a time.
+	// Keep says which values pass, of columns that are utf8 or binary in the schema. It is asked once for each value of
+	// a chunk's dictionary, and not at all in a chunk that stores the column otherwise. One call at a time.
 	Keep func(value string) bool
-	// Words must have one that fits, in columns that are utf8 or binary in the schema. Nothing is asked of chunks that store the column
-	// as utf8 or binary.
+	// Words must have one that fits, in columns that are utf8 or binary in the schema. Nothing is asked of chunks that
+	// store the column as utf8 or binary.
 	Words []Word
-	// Compare relates the value to that of column Other in the same row, as in Less: value < other. Both columns are of one type;
-	// types as for Low, but only those that are signed and have 32 or 64 bits.
+	// Compare relates the value to that of column Other in the same row, as in Less: value < other. Both columns are of
+	// one type; types as for Low, but only those that are signed and have 32 or 64 bits.
 	Compare Comparison
 	Other   int
 	// NotNull and IsNull look at the validity alone.
 	NotNull, IsNull bool
 }
 
-// Word is a string that fits itself, and as a Prefix all that begin with it. Like is a pattern instead: it begins with %, which stands for
-// any bytes, and has no other wildcard.
+// Word is a string that fits itself, and as a Prefix all that begin with it. Like is a pattern instead: it begins with
+// %, which stands for any bytes, and has no other wildcard.
 type Word struct {
 	Text         string
 	Prefix, Like bool

@@ -12,8 +12,8 @@ import (
 	"unsafe"
 )
 
-// greatest is the greatest of bytes; 0 if there is none. Codes of dictionaries are looked at whenever a chunk is opened:
-// slices.Max takes a sixth of TPC-H 12.
+// greatest is the greatest of bytes; 0 if there is none. Codes of dictionaries are looked at whenever a chunk is
+// opened: slices.Max takes a sixth of TPC-H 12.
 func greatest(bytes []byte) byte {
 	// SAFETY: the bytes are read during the call; of none, nothing is.
 	return byte(C.csm_greatest((*C.uint8_t)(unsafe.SliceData(bytes)), C.int64_t(len(bytes))))
@@ -25,8 +25,8 @@ type test struct {
 	words []Word
 }
 
-// tests translates the scan's filters for columns at their positions among the open ones, cheap tests first. What cannot be
-// translated is left out (D6). The pointers to key sets stay valid as long as the scan is held.
+// tests translates the scan's filters for columns at their positions among the open ones, cheap tests first. What
+// cannot be translated is left out (D6). The pointers to key sets stay valid as long as the scan is held.
 func (s *Scan) tests(open []int) []test {
 	at := positions(open)
 	var out []test

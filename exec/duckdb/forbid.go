@@ -7,11 +7,13 @@ import (
 )
 
 // Two functions of DuckDB reach through every locked setting, can be called in any SELECT, and cannot be dropped or
-// overridden: enable_logging redirects the whole process' log to a file (with a file that may not be written every later
-// statement of every session fails and closing a connection ends the process: DuckDB 1.5.5 throws in a destructor), and
-// query runs SQL made of pieces, so that the first could hide in it. So the text is searched for them, unless FileAccess.All.
+// overridden: enable_logging redirects the whole process' log to a file (with a file that may not be written every
+// later statement of every session fails and closing a connection ends the process: DuckDB 1.5.5 throws in a
+// destructor), and query runs SQL made of pieces, so that the first could hide in it. So the text is searched for them,
+// unless FileAccess.All.
 //
-// Others change DuckDB for all sessions of the process, by a call in any SELECT: which parser reads their statements, what is logged.
+// Others change DuckDB for all sessions of the process, by a call in any SELECT: which parser reads their statements,
+// what is logged.
 //
 // The search errs on the safe side: a string literal with such a name in it is refused too.
 //
@@ -23,7 +25,8 @@ var forbiddenNames = []string{
 	`u&"`, // any name in disguise
 }
 
-// forbiddenCalls are refused where they are called: arrow_scan reads memory at an address, and read_duckdb attaches a database for a statement.
+// forbiddenCalls are refused where they are called: arrow_scan reads memory at an address, and read_duckdb attaches a
+// database for a statement.
 var forbiddenCalls = []string{"arrow_scan", "arrow_scan_dumb", "read_duckdb"}
 
 // forbidden gives the name in sql that may not be used, or "".

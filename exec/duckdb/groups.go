@@ -17,12 +17,13 @@ type Groups struct {
 	Above int64
 }
 
-// BuildGroupKeySet collects the keys of groups in one pass and without memory for them, where the table lies sorted by the key. It
-// returns nil without an error where it does not (which it finds out early), where a sum does not fit 64 bits, and where there are
-// more than limit keys. NULL is no key. KeySet.Rows is the number of rows in the groups that were found.
+// BuildGroupKeySet collects the keys of groups in one pass and without memory for them, where the table lies sorted by
+// the key. It returns nil without an error where it does not (which it finds out early), where a sum does not fit 64
+// bits, and where there are more than limit keys. NULL is no key. KeySet.Rows is the number of rows in the groups that
+// were found.
 //
-// The scan has no filters: they let more rows pass than they say. s need not be registered; s.Open is called by one goroutine
-// at a time.
+// The scan has no filters: they let more rows pass than they say. s need not be registered; s.Open is called by one
+// goroutine at a time.
 func BuildGroupKeySet(ctx context.Context, s *Scan, groups Groups, limit int64) (*KeySet, error) {
 	b := &groupBuilder{above: groups.Above, ends: map[int]ends{}}
 	b.scan, b.limit, b.columns = s, limit, []int{groups.Key}
@@ -102,8 +103,8 @@ func (b *groupBuilder) work(ctx context.Context, set *KeySet) error {
 	return nil
 }
 
-// join puts runs that go on in the next morsel together and adds the groups above the bound. False: the table is not sorted, or
-// a sum does not fit.
+// join puts runs that go on in the next morsel together and adds the groups above the bound. False: the table is not
+// sorted, or a sum does not fit.
 func (b *groupBuilder) join(set *KeySet) (bool, error) {
 	var open run // the group that may go on
 	for i := range len(b.ends) {

@@ -10,8 +10,8 @@ import "runtime"
 // run is a part of a group: rows with one key that lie together.
 type run struct{ key, sum, rows int64 }
 
-// ends are the runs at both ends of a morsel; nobody knows yet whether they go on. runs: 0 when no row has a key, 1 when first
-// is last.
+// ends are the runs at both ends of a morsel; nobody knows yet whether they go on. runs: 0 when no row has a key, 1
+// when first is last.
 type ends struct {
 	runs        int64
 	first, last run
@@ -26,8 +26,8 @@ func asFlag(b bool) C.int32_t {
 	return 0
 }
 
-// addGroups adds the keys of the groups that begin and end in the morsel. Not ok: the rows are not sorted, a sum does not fit, or
-// there are more keys than the limit.
+// addGroups adds the keys of the groups that begin and end in the morsel. Not ok: the rows are not sorted, a sum does
+// not fit, or there are more keys than the limit.
 func (k *KeySet) addGroups(m morsel, b *groupBuilder) (e ends, ok bool, err error) {
 	var c C.struct_csm_ends
 	// SAFETY: C fills in the ends during the call and keeps no pointer.

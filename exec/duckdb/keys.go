@@ -9,11 +9,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// BuildKeySet collects the distinct values of an integer column in the rows that pass s.Filters, without DuckDB, so that the
-// scan of another table can be filtered by them (Filter.Keys). Every row that a filter would leave out is left out.
+// BuildKeySet collects the distinct values of an integer column in the rows that pass s.Filters, without DuckDB, so
+// that the scan of another table can be filtered by them (Filter.Keys). Every row that a filter would leave out is left
+// out.
 //
-// It returns nil without an error when there are more than limit keys. s need not be registered; s.Open is called by one
-// goroutine at a time, several chunks may be open at once.
+// It returns nil without an error when there are more than limit keys. s need not be registered; s.Open is called by
+// one goroutine at a time, several chunks may be open at once.
 func BuildKeySet(ctx context.Context, s *Scan, column int, limit int64) (*KeySet, error) {
 	if column < 0 || column >= s.Schema.NumFields() {
 		return nil, fmt.Errorf("key set of column %d: the table has %d columns", column, s.Schema.NumFields())

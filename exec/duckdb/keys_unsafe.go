@@ -12,7 +12,8 @@ import (
 	"unsafe"
 )
 
-// KeySet is an immutable set of integers in C memory, which goes when the set is no longer reachable. Safe for concurrent use.
+// KeySet is an immutable set of integers in C memory, which goes when the set is no longer reachable. Safe for
+// concurrent use.
 type KeySet struct{ c *C.struct_csm_keys }
 
 func newKeySet() *KeySet {
@@ -33,7 +34,8 @@ func NewKeySet(keys []int64) (*KeySet, error) {
 // Len is the number of distinct keys.
 func (k *KeySet) Len() int { return int(k.c.count) }
 
-// Rows is how many values the keys were found among: for BuildKeySet, the rows that passed the filters with a key that is not NULL.
+// Rows is how many values the keys were found among: for BuildKeySet, the rows that passed the filters with a key that
+// is not NULL.
 func (k *KeySet) Rows() int64 { return int64(k.c.rows) }
 
 // Bytes is the memory that the set takes.

@@ -2,7 +2,8 @@ package duckdb
 
 import "github.com/apache/arrow-go/v18/arrow"
 
-// fixedWidth gives the bytes per value of columns that lie in memory the same way in Arrow and in DuckDB's vectors, else 0.
+// fixedWidth gives the bytes per value of columns that lie in memory the same way in Arrow and in DuckDB's vectors,
+// else 0.
 func fixedWidth(f arrow.Field) int {
 	if f.Metadata.FindKey(extensionName) >= 0 {
 		return 0 // DuckDB knows what it is

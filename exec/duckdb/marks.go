@@ -6,8 +6,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// CheckMarks finds a mark, of a field from outside or of one inside of it, that does not go with the type which it marks: DuckDB, and what is
-// done to DuckDB's own results here, believe marks. What nobody here knows may mark anything.
+// CheckMarks finds a mark, of a field from outside or of one inside of it, that does not go with the type which it
+// marks: DuckDB, and what is done to DuckDB's own results here, believe marks. What nobody here knows may mark
+// anything.
 func CheckMarks(f arrow.Field) error {
 	name, marked := f.Metadata.GetValue(extensionName)
 	if marked && !mayMark(name, f) {

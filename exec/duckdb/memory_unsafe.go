@@ -16,8 +16,8 @@ import (
 	"sync/atomic"
 )
 
-// boundOwnMemory sets what this process' C code may have; math.MaxInt64: no bound. False when the system does not tell how
-// much it has: then nothing is bounded.
+// boundOwnMemory sets what this process' C code may have; math.MaxInt64: no bound. False when the system does not tell
+// how much it has: then nothing is bounded.
 func boundOwnMemory(bytes int64) bool { return bool(C.csm_memory_bound(C.int64_t(bytes))) }
 
 // boundOfLarge is what of it large blocks may make full. What is beyond makes the warden strike.
@@ -26,12 +26,12 @@ func boundOfLarge() int64 { return int64(C.csm_memory_large()) }
 // heapLimit is how much of the process' memory may be Go's; 0: that is not known.
 var heapLimit atomic.Int64
 
-// LimitHeap says how much of the process' memory Go may have, because it was told so (debug.SetMemoryLimit). Go's limit is soft: what it has beyond
-// counts as C code's, which has so much less, and so the sum is bounded.
+// LimitHeap says how much of the process' memory Go may have, because it was told so (debug.SetMemoryLimit). Go's limit
+// is soft: what it has beyond counts as C code's, which has so much less, and so the sum is bounded.
 func LimitHeap(bytes int64) { heapLimit.Store(bytes) }
 
-// ownMemory is what C code has, with what allocators keep of what was freed. What the process shares, lent memory above all,
-// does not count, nor does Go's heap, which its owner bounds (GOMEMLIMIT).
+// ownMemory is what C code has, with what allocators keep of what was freed. What the process shares, lent memory above
+// all, does not count, nor does Go's heap, which its owner bounds (GOMEMLIMIT).
 func ownMemory() int64 { return int64(C.csm_memory_own()) }
 
 // giveBackMemory returns to the system what C's allocators keep of what was freed.
@@ -72,7 +72,8 @@ func goMemory() int64 {
 	return int64(samples[0].Value.Uint64() - samples[1].Value.Uint64())
 }
 
-// ProcessMemory is what the process has of its own: C code, DuckDB for the most part, and Go, each with what is kept of what was freed.
+// ProcessMemory is what the process has of its own: C code, DuckDB for the most part, and Go, each with what is kept of
+// what was freed.
 func ProcessMemory() (ofC, ofGo int64) {
 	tellGoMemory()
 	return ownMemory(), goMemory()

@@ -16,8 +16,8 @@ type Mention struct {
 	Offset int
 }
 
-// Mentions are what a query names: relations in the order of the text, without the names of its own common table expressions, and
-// functions in no order.
+// Mentions are what a query names: relations in the order of the text, without the names of its own common table
+// expressions, and functions in no order.
 type Mentions struct {
 	Relations, Functions []Mention
 }
@@ -115,8 +115,9 @@ func (m *mentioner) walk(tree any, scope *commonTable) {
 	}
 }
 
-// commonTables walks the WITH clause of a query and gives the scope of what is behind it. An entry is seen by those behind it, and by
-// itself only if it is recursive: WITH t AS (SELECT … FROM t) reads a table t, to PostgreSQL and to DuckDB.
+// commonTables walks the WITH clause of a query and gives the scope of what is behind it. An entry is seen by those
+// behind it, and by itself only if it is recursive: WITH t AS (SELECT … FROM t) reads a table t, to PostgreSQL and to
+// DuckDB.
 func (m *mentioner) commonTables(node map[string]any, scope *commonTable) *commonTable {
 	clause, _ := node["cte_map"].(map[string]any)
 	entries, _ := clause["map"].([]any)

@@ -7,9 +7,9 @@ import (
 )
 
 // DuckDB is told to lose nothing on its way to Arrow (a UUID stays a UUID), and then writes some types in a way that
-// readers of Arrow do not expect: BOOLEAN as bytes marked arrow.bool8, HUGEINT and others as opaque bytes (opaque.go). In results they
-// become what everybody knows: Boolean, decimals, text. Other marks (arrow.uuid, arrow.json) stay in the field's metadata,
-// which DuckDB also reads on the way back.
+// readers of Arrow do not expect: BOOLEAN as bytes marked arrow.bool8, HUGEINT and others as opaque bytes (opaque.go).
+// In results they become what everybody knows: Boolean, decimals, text. Other marks (arrow.uuid, arrow.json) stay in
+// the field's metadata, which DuckDB also reads on the way back.
 
 // ExtensionName and ExtensionMetadata are where a field's metadata says which extension type it is of: the marks.
 const ExtensionName, ExtensionMetadata = "ARROW:extension:name", "ARROW:extension:metadata"
@@ -48,7 +48,8 @@ func normalFields(fields []arrow.Field) []arrow.Field {
 	return out
 }
 
-// NormalSchema is the schema that columns so marked have as results. Preconditions of this and of NormalBatch: CheckMarks.
+// NormalSchema is the schema that columns so marked have as results. Preconditions of this and of NormalBatch:
+// CheckMarks.
 func NormalSchema(s *arrow.Schema) *arrow.Schema {
 	if n := normalSchema(s); !n.Equal(s) {
 		return n

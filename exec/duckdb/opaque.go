@@ -14,8 +14,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// DuckDB writes types that Arrow lacks as bytes marked arrow.opaque, in the layout that they have in DuckDB's memory. These are
-// the ones that results show as something else. HUGEINT's bytes are those of a decimal128; the others are written anew.
+// DuckDB writes types that Arrow lacks as bytes marked arrow.opaque, in the layout that they have in DuckDB's memory.
+// These are the ones that results show as something else. HUGEINT's bytes are those of a decimal128; the others are
+// written anew.
 var opaqueTypes = map[string]arrow.DataType{
 	"hugeint":  hugeint,
 	"uhugeint": &arrow.Decimal256Type{Precision: 39, Scale: 0},
@@ -82,7 +83,8 @@ func unsignedHuge(b []byte) *big.Int {
 	return new(big.Int).SetBytes(b)
 }
 
-// timeWithZone: microseconds of the day in the upper 40 bits, and in the lower 24 how far the zone lies below +15:59:59.
+// timeWithZone: microseconds of the day in the upper 40 bits, and in the lower 24 how far the zone lies below
+// +15:59:59.
 func timeWithZone(v uint64) string {
 	micros, offset := v>>24, 16*3600-1-int64(v&0xFFFFFF)
 	seconds := micros / 1_000_000
@@ -116,8 +118,8 @@ func bitString(b []byte) string {
 	return out.String()[min(int(b[0]), out.Len()):]
 }
 
-// bigNumber: three bytes with the sign in the highest bit and a length that is not needed, then the number's bytes, highest
-// first; of a negative number every bit is turned.
+// bigNumber: three bytes with the sign in the highest bit and a length that is not needed, then the number's bytes,
+// highest first; of a negative number every bit is turned.
 func bigNumber(b []byte) string {
 	if len(b) < 3 {
 		return "0"

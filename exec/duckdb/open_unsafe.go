@@ -29,7 +29,8 @@ func indexes(columns *C.int64_t, count C.int64_t) []int {
 	return out
 }
 
-// asFailure turns a panic into the query's error: there is no Go frame above a callback, and a bug of ours must not end the process.
+// asFailure turns a panic into the query's error: there is no Go frame above a callback, and a bug of ours must not end
+// the process.
 func asFailure(what string, failure **C.char) {
 	if r := recover(); r != nil {
 		*failure = C.CString(fmt.Sprintf("XX000: %s: %v", what, r))
@@ -86,7 +87,8 @@ func kindOf(f arrow.Field) C.int32_t {
 }
 
 //export csmGoOpenChunk
-func csmGoOpenChunk(number C.uint64_t, chunk C.int64_t, columns *C.int64_t, count C.int64_t, out *C.struct_csm_chunk) *C.char {
+func csmGoOpenChunk(number C.uint64_t, chunk C.int64_t, columns *C.int64_t, count C.int64_t,
+	out *C.struct_csm_chunk) *C.char {
 	return failureOf(scans.get(uint64(number)).openChunk(int(chunk), indexes(columns, count), out))
 }
 
@@ -194,8 +196,9 @@ func (s *Scan) markDeleted(chunk int, out *C.struct_csm_chunk) error {
 	return nil
 }
 
-// realign gives nested arrays back the offsets that they have. arrow-go 18.8 exports the fields of a sliced struct or union
-// already cut to the slice, and the parent's offset besides, which a reader then applies twice: wrong rows, or a crash.
+// realign gives nested arrays back the offsets that they have. arrow-go 18.8 exports the fields of a sliced struct or
+// union already cut to the slice, and the parent's offset besides, which a reader then applies twice: wrong rows, or a
+// crash.
 func realign(exported *C.struct_ArrowArray, batch arrow.RecordBatch) {
 	if batch.NumCols() == 0 {
 		return
@@ -216,8 +219,8 @@ func realignChildren(exported *C.struct_ArrowArray, d arrow.ArrayData) {
 	}
 }
 
-// prepareString fills in what the string loops of vector.c need. Everything it derives from bytes of the region is checked.
-// False: no row of the chunk passes the column's filters.
+// prepareString fills in what the string loops of vector.c need. Everything it derives from bytes of the region is
+// checked. False: no row of the chunk passes the column's filters.
 func (s *Scan) prepareString(out *C.struct_csm_column, index int, column arrow.Array) (some bool, err error) {
 	buffers := column.Data().Buffers()
 	switch column.DataType().ID() {
@@ -247,8 +250,8 @@ func (s *Scan) prepareString(out *C.struct_csm_column, index int, column arrow.A
 
 const dictionaryCodes = 256
 
-// prepareDictionary makes the tables that codes go through: to strings or to members of the scan's domain, and to whether
-// they pass the filters.
+// prepareDictionary makes the tables that codes go through: to strings or to members of the scan's domain, and to
+// whether they pass the filters.
 func (s *Scan) prepareDictionary(out *C.struct_csm_column, index int, column *array.Dictionary) (some bool, err error) {
 	values := column.Dictionary()
 	text, ok := values.(interface{ Value(int) string })

@@ -6,7 +6,8 @@ import (
 )
 
 // privateBatch is batch with array structures of its own over the same buffers. Scan.Open may give the same arrays to
-// several scans, and exporting an array writes to it: arrow-go counts the NULLs when it is first asked. The caller releases it.
+// several scans, and exporting an array writes to it: arrow-go counts the NULLs when it is first asked. The caller
+// releases it.
 func privateBatch(batch arrow.RecordBatch) arrow.RecordBatch {
 	columns := make([]arrow.Array, batch.NumCols())
 	for i := range columns {

@@ -13,14 +13,15 @@ import (
 // Outside gives memory outside of Go's heap, which C may point to (D2).
 var Outside = mallocator.NewMallocator()
 
-// Scan is one occurrence of a table in one statement: what the planner is told of it and how its chunks are opened. It is
-// immutable once registered, and everything it opens must stay in place until it is released.
+// Scan is one occurrence of a table in one statement: what the planner is told of it and how its chunks are opened. It
+// is immutable once registered, and everything it opens must stay in place until it is released.
 type Scan struct {
 	// Schema has the types that users see, except that decimals of up to 18 digits are decimal64. A column that is utf8
-	// or binary here may be utf8_view, large_utf8, or dictionary<uint8, utf8> in a chunk, each chunk as it likes; any other
-	// column has the same type in all chunks.
+	// or binary here may be utf8_view, large_utf8, or dictionary<uint8, utf8> in a chunk, each chunk as it likes; any
+	// other column has the same type in all chunks.
 	Schema *arrow.Schema
-	// Rows is exact; Estimate is what the optimizer is told (0: Rows; less: that there is none): see exec/plan for how filters enter it.
+	// Rows is exact; Estimate is what the optimizer is told (0: Rows; less: that there is none): see exec/plan for how
+	// filters enter it.
 	Rows, Estimate int64
 	// Chunks to open, 0 to Chunks-1.
 	Chunks int
@@ -33,13 +34,14 @@ type Scan struct {
 	// Number, if not nil, is the number of a chunk's first row. The last column of Schema, of 64 bits, then is the
 	// number of each row, and not asked of Open.
 	Number func(chunk int) (int64, error)
-	// Domains shows columns as ENUM: all values that may occur, sorted bytewise, at most 255, none with a zero byte. Only
-	// for columns that are dictionary<uint8, utf8> in every chunk.
+	// Domains shows columns as ENUM: all values that may occur, sorted bytewise, at most 255, none with a zero byte.
+	// Only for columns that are dictionary<uint8, utf8> in every chunk.
 	Domains map[int][]string
-	// Filters leave out rows that do not matter, all together: see Filter. Their columns are asked of Open after those that the
-	// statement reads. Estimate is what is left after them.
+	// Filters leave out rows that do not matter, all together: see Filter. Their columns are asked of Open after those
+	// that the statement reads. Estimate is what is left after them.
 	Filters []Filter
-	// Threads bounds the goroutines that build a key set of it; 0: one per CPU. A statement's scan goes by those of the database.
+	// Threads bounds the goroutines that build a key set of it; 0: one per CPU. A statement's scan goes by those of the
+	// database.
 	Threads int
 	// Release is called once when no plan refers to the scan any longer and its owner has forgotten it; may be nil.
 	Release func()
@@ -73,8 +75,8 @@ func isString(f arrow.Field) bool {
 	return false
 }
 
-// registry names scans with numbers that may travel through SQL text and C. A scan lives while its owner or a bound plan
-// refers to it. There is one per process, because C callbacks find their Go side by number alone.
+// registry names scans with numbers that may travel through SQL text and C. A scan lives while its owner or a bound
+// plan refers to it. There is one per process, because C callbacks find their Go side by number alone.
 type registry struct {
 	mu    sync.Mutex // guards everything below; leaf lock
 	next  uint64
@@ -134,8 +136,8 @@ func (r *registry) drop(number uint64) {
 	}
 }
 
-// Register makes a scan reachable for this connection's SQL as csm_scan(number). The caller owns one reference and gives
-// it back with Forget; plans that were bound meanwhile keep theirs until they are closed.
+// Register makes a scan reachable for this connection's SQL as csm_scan(number). The caller owns one reference and
+// gives it back with Forget; plans that were bound meanwhile keep theirs until they are closed.
 func (c *Connection) Register(s *Scan) (number uint64) { return scans.add(s, c) }
 
 // Forget gives back the reference that Register gave.
@@ -144,8 +146,9 @@ func (c *Connection) Forget(number uint64) { scans.drop(number) }
 // ScanCall is what a registered scan is called in SQL.
 func ScanCall(number uint64) string { return fmt.Sprintf("csm_scan(%d)", number) }
 
-// RegisterBatch makes a batch's rows reachable for this connection's SQL under the given columns, and says what they are
-// called there. The batch lies outside of Go's heap, and stays the caller's, who calls forget before it is released.
+// RegisterBatch makes a batch's rows reachable for this connection's SQL under the given columns, and says what they
+// are called there. The batch lies outside of Go's heap, and stays the caller's, who calls forget before it is
+// released.
 func (c *Connection) RegisterBatch(columns *arrow.Schema, rows arrow.RecordBatch) (call string, forget func()) {
 	number := c.Register(&Scan{
 		Schema: columns, Rows: rows.NumRows(), Chunks: 1,

@@ -52,9 +52,10 @@ func registerScans(db *Database, c *Connection) error {
 	return nil
 }
 
-// cardinalityIsEstimate is the flag is_exact of duckdb_bind_set_cardinality for a number that is only an estimate. DuckDB 1.5.5 has it the
-// wrong way round (duckdb#22077): false would promise that the scan has no more rows, and sum() of a bounded expression would then be added
-// up in 64 bits without looking for an overflow. A later DuckDB that has it right turns TestAnEstimateIsNoPromise red: then it is false.
+// cardinalityIsEstimate is the flag is_exact of duckdb_bind_set_cardinality for a number that is only an estimate.
+// DuckDB 1.5.5 has it the wrong way round (duckdb#22077): false would promise that the scan has no more rows, and sum()
+// of a bounded expression would then be added up in 64 bits without looking for an overflow. A later DuckDB that has it
+// right turns TestAnEstimateIsNoPromise red: then it is false.
 const cardinalityIsEstimate = true
 
 //export csmGoBind

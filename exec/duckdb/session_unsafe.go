@@ -5,9 +5,9 @@ package duckdb
 */
 import "C"
 
-// session is what a connection shares with the plans bound by it, in C memory: a flag that scan threads look at, because a
-// scan whose filters let nothing through does not come back to DuckDB for long, and only DuckDB knows of its own interrupt;
-// and what the first scan that failed said, because DuckDB may lose it (Statement.lost).
+// session is what a connection shares with the plans bound by it, in C memory: a flag that scan threads look at,
+// because a scan whose filters let nothing through does not come back to DuckDB for long, and only DuckDB knows of its
+// own interrupt; and what the first scan that failed said, because DuckDB may lose it (Statement.lost).
 type session = *C.struct_csm_session
 
 func newSession() session { return C.csm_session_new() }

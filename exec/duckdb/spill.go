@@ -12,8 +12,9 @@ import (
 // spillPrefix begins the names of spill directories below Options.SpillDirectory.
 const spillPrefix = "database-"
 
-// spillDirectory is where one database spills to. DuckDB gives its files the same names in every database, and opens those that are there: two that
-// share a directory write over each other's rows (D11). The lock says that the directory's database lives.
+// spillDirectory is where one database spills to. DuckDB gives its files the same names in every database, and opens
+// those that are there: two that share a directory write over each other's rows (D11). The lock says that the
+// directory's database lives.
 type spillDirectory struct {
 	path string
 	lock *os.File

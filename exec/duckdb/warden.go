@@ -9,14 +9,16 @@ import (
 	"time"
 )
 
-// warden keeps what this process' C code has within what its databases were given together (D8), counted by DuckDB or not:
+// warden keeps what this process' C code has within what its databases were given together (D8), counted by DuckDB or
+// not:
 //
 //	a large allocation that does not fit fails          memory.c, at once, in whichever thread
 //	small ones that add up to too much are found        here, within watchEvery: the statement that has been running for
 //	                                                    longest is interrupted, and fails with 53200
 //
-// Allocators keep what was freed, up to as much again as was used. They give it back before anything fails, when nothing has
-// run for a while, and now and then when much more is there than the last time: asking them to keep less all the time made sorts take twice as long.
+// Allocators keep what was freed, up to as much again as was used. They give it back before anything fails, when
+// nothing has run for a while, and now and then when much more is there than the last time: asking them to keep less
+// all the time made sorts take twice as long.
 //
 // Its goroutine runs while bounded databases are open, and ticks only while statements run: Database.Close joins it.
 type warden struct {
@@ -175,8 +177,8 @@ func (w *warden) run(stop, stopped chan struct{}) {
 	}
 }
 
-// rest sleeps until a statement begins; false: it is to stop. What allocators keep is given back at once, and some more times: what has ended may be
-// freed late, by threads of DuckDB that had no processor, or by Go's collector.
+// rest sleeps until a statement begins; false: it is to stop. What allocators keep is given back at once, and some more
+// times: what has ended may be freed late, by threads of DuckDB that had no processor, or by Go's collector.
 func (w *warden) rest(stop chan struct{}) bool {
 	for pause := restPause; ; pause *= 4 {
 		giveBackMemory()
@@ -202,8 +204,8 @@ type shift struct {
 	collecting        chan struct{} // closed when the last collection has ended; nil before the first
 }
 
-// collect frees C memory that Go objects own and nobody refers to: key sets, batches that nobody released. A collection takes longer than
-// the warden can look away.
+// collect frees C memory that Go objects own and nobody refers to: key sets, batches that nobody released. A collection
+// takes longer than the warden can look away.
 func (s *shift) collect(now time.Time) {
 	if now.Sub(s.collected) < collectEvery {
 		return
@@ -225,7 +227,8 @@ func (s *shift) finish() {
 	}
 }
 
-// tidy gives back what allocators keep, if C code has much more than when that was done last: it may be in use, so not often.
+// tidy gives back what allocators keep, if C code has much more than when that was done last: it may be in use, so not
+// often.
 func (s *shift) tidy(now time.Time, own int64) {
 	s.kept = min(s.kept, own)
 	since := now.Sub(s.tidied)

@@ -20,8 +20,9 @@ type given struct {
 // leastCounted is what DuckDB keeps of Options.MemoryBytes at least, whatever it yields.
 const leastCounted = 16 << 20
 
-// Yield has the database do without so many bytes of what Options gave it, for what the process keeps for others; 0: it has all of it again. DuckDB spills
-// earlier then, and C code is refused earlier. False: queries have it now, or the database is closed; then it is as it was. Safe for concurrent use.
+// Yield has the database do without so many bytes of what Options gave it, for what the process keeps for others; 0: it
+// has all of it again. DuckDB spills earlier then, and C code is refused earlier. False: queries have it now, or the
+// database is closed; then it is as it was. Safe for concurrent use.
 func (db *Database) Yield(bytes int64) bool {
 	g := &db.given
 	g.mu.Lock()
@@ -91,8 +92,8 @@ var memoryNames = []string{memorySetting, "max_memory"}
 // settingVerbs begin statements that set, or that hold others which do.
 var settingVerbs = map[string]bool{"set": true, "reset": true, "pragma": true, "prepare": true, "execute": true, "call": true, "explain": true, "analyze": true}
 
-// setsMemory tells whether sql might set what DuckDB may have: a statement that can set something and mentions it. The configuration is locked but
-// for this, because Yield sets it.
+// setsMemory tells whether sql might set what DuckDB may have: a statement that can set something and mentions it. The
+// configuration is locked but for this, because Yield sets it.
 func setsMemory(sql string) bool {
 	folded := lex.Fold(sql)
 	if !strings.Contains(folded, memoryNames[0]) && !strings.Contains(folded, memoryNames[1]) {

@@ -9,9 +9,9 @@ import (
 	"github.com/csmsql/csmsql/sql/bind"
 )
 
-// conditions walks a WHERE or ON clause. Conjuncts that surely filter one of the given items become predicates of it, or
-// of what is behind it (P1, P9): only of items that are not filled with NULLs by an outer join further in, only where
-// both dialects read the FROM clause alike.
+// conditions walks a WHERE or ON clause. Conjuncts that surely filter one of the given items become predicates of it,
+// or of what is behind it (P1, P9): only of items that are not filled with NULLs by an outer join further in, only
+// where both dialects read the FROM clause alike.
 func (a *analyzer) conditions(q *bind.Query, n *pg.Node, applies []*bind.Item) {
 	if b := n.GetBoolExpr(); b != nil && b.Boolop == pg.BoolExprType_AND_EXPR {
 		for _, member := range b.Args {
@@ -280,8 +280,8 @@ func (a *analyzer) predicateIf(ok bool, q *bind.Query, column *pg.Node, op Op, v
 	return a.predicateOn(q, column, op, values...)
 }
 
-// predicateOn makes the predicate if the column certainly is one of this very FROM clause, of base tables behind it, and
-// the values certainly are what DuckDB would compare it with.
+// predicateOn makes the predicate if the column certainly is one of this very FROM clause, of base tables behind it,
+// and the values certainly are what DuckDB would compare it with.
 func (a *analyzer) predicateOn(q *bind.Query, column *pg.Node, op Op, values ...Value) []demand {
 	r, ok := a.own(q, column)
 	if !ok {

@@ -28,8 +28,8 @@ func Read(text string, tree *pg.ParseResult, resolver Resolver) *Statement {
 	return &Statement{Text: text, Tree: tree, resolver: resolver}
 }
 
-// Scans finds every base table that the statement reads, by Start. Statements that are no query (INSERT … SELECT, CREATE
-// TABLE AS, COPY (query), EXPLAIN) give the scans of the query inside. The caller must not change them.
+// Scans finds every base table that the statement reads, by Start. Statements that are no query (INSERT … SELECT,
+// CREATE TABLE AS, COPY (query), EXPLAIN) give the scans of the query inside. The caller must not change them.
 func (s *Statement) Scans() ([]Scan, error) {
 	s.bind()
 	return s.scans, s.err

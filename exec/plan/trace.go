@@ -28,7 +28,8 @@ import (
 type target struct {
 	occ    *occurrence
 	column int
-	// by is the one mention of a CTE, of several, that the condition is on: what the others want of the rows counts too.
+	// by is the one mention of a CTE, of several, that the condition is on: what the others want of the rows counts
+	// too.
 	by *bind.Item
 }
 

@@ -16,7 +16,8 @@ import (
 // ErrUnavailable is why there is no group: this machine has no memory controller for this user.
 var ErrUnavailable = errors.New("cgroup: this process can make no control group of memory (it takes root, or a delegated group)")
 
-// Variable is the environment variable that says what tests do without a group: those whom it says Required fail, others are skipped and say so.
+// Variable is the environment variable that says what tests do without a group: those whom it says Required fail,
+// others are skipped and say so.
 const Variable, Required = "CSMSQL_CGROUPS", "required"
 
 // Group is a control group. Its methods are for one goroutine each; those that read are safe for several.
@@ -188,7 +189,8 @@ func (g *Group) Usage() (u Usage, err error) {
 	return u, err
 }
 
-// Peak is the most that was ever charged to the group, files' pages included; 0: this kernel does not say (version 2 before Linux 5.19).
+// Peak is the most that was ever charged to the group, files' pages included; 0: this kernel does not say (version 2
+// before Linux 5.19).
 func (g *Group) Peak() (int64, error) {
 	bytes, err := g.number(g.files.peak)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -121,8 +121,8 @@ var (
 	FoldStep      = point("fold:step", "it is committed in their place")
 )
 
-// Hook is told of every point that is reached, on the goroutine that reaches it, often from several at once. The nil Hook costs
-// a comparison.
+// Hook is told of every point that is reached, on the goroutine that reaches it, often from several at once. The nil
+// Hook costs a comparison.
 type Hook func(Point)
 
 // At tells that a point was reached.

@@ -103,8 +103,8 @@ func (t *Trigger) Reached() (names []string, err error) {
 	return names, err
 }
 
-// Hook is for a process that is to obey. What goes wrong with the directory goes to failed: an order that is not carried out would
-// make a test mean nothing.
+// Hook is for a process that is to obey. What goes wrong with the directory goes to failed: an order that is not
+// carried out would make a test mean nothing.
 func (t *Trigger) Hook(failed func(error)) Hook {
 	return func(p Point) {
 		if err := os.WriteFile(filepath.Join(t.directory, reachedFiles, p.String()), nil, 0o600); err != nil {
@@ -129,7 +129,8 @@ func (t *Trigger) obey(p Point) error {
 	if err != nil || o.Point != p {
 		return err
 	}
-	// FT3: one rename of the file succeeds. That it is another order by now is possible only if two are armed one right after the other.
+	// FT3: one rename of the file succeeds. That it is another order by now is possible only if two are armed one right
+	// after the other.
 	if err := os.Rename(armed, filepath.Join(t.directory, takenPrefix+strconv.Itoa(os.Getpid()))); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil

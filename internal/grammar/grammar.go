@@ -79,7 +79,8 @@ func isPosition(f protoreflect.FieldDescriptor) bool {
 	return name == "location" || strings.HasSuffix(name, "_location") || name == "stmt_len"
 }
 
-// Of says what a statement uses, and which kinds of statement it is. It is an error if PostgreSQL's parser does not understand it.
+// Of says what a statement uses, and which kinds of statement it is. It is an error if PostgreSQL's parser does not
+// understand it.
 func Of(sql string) (used Set, roots []string, err error) {
 	tree, err := pg.Parse(sql)
 	if err != nil {
@@ -95,7 +96,8 @@ func Of(sql string) (used Set, roots []string, err error) {
 	return used, roots, nil
 }
 
-// node marks what a node uses. What makes a temporary object has options of its own; the queries in it are like any other.
+// node marks what a node uses. What makes a temporary object has options of its own; the queries in it are like any
+// other.
 func (u Set) node(prefix string, n *pg.Node) {
 	switch {
 	case n.GetCreateStmt().GetRelation().GetRelpersistence() == "t", n.GetViewStmt().GetView().GetRelpersistence() == "t",
@@ -187,8 +189,8 @@ type Shorter struct {
 	Without []Option // what it does not use any more, and no other one lacks with fewer of its options
 }
 
-// Leave leaves out each run of up to most words of a statement and returns, for each option that can be left out, the text that lacks it and the
-// fewest others.
+// Leave leaves out each run of up to most words of a statement and returns, for each option that can be left out, the
+// text that lacks it and the fewest others.
 func Leave(sql string, most int) (shorter []Shorter, err error) {
 	used, roots, err := Of(sql)
 	if err != nil {
@@ -215,7 +217,8 @@ func Leave(sql string, most int) (shorter []Shorter, err error) {
 	return fewest(shorter), nil
 }
 
-// replaces tells whether what a text has more is other values of fields whose values it lacks: JOIN_INNER for JOIN_FULL.
+// replaces tells whether what a text has more is other values of fields whose values it lacks: JOIN_INNER for
+// JOIN_FULL.
 func replaces(more, without []Option) bool {
 	for _, o := range more {
 		field, _, _ := strings.Cut(string(o), "=")

@@ -50,8 +50,8 @@ func Build(root, dir, pkg string, tags Tags, list []Mutation) (*Programs, error)
 	return p, nil
 }
 
-// flags keep what a test finds in a mutation from being tried again where there is none: rapid writes it into the package's folder. And rapid tries
-// more often than usual: what it finds by luck would survive now and then.
+// flags keep what a test finds in a mutation from being tried again where there is none: rapid writes it into the
+// package's folder. And rapid tries more often than usual: what it finds by luck would survive now and then.
 func flags(program string) []string {
 	const quiet, often = "-rapid.nofailfile", "-rapid.checks=300"
 	help, _ := exec.Command(program, "-help").CombinedOutput() // its exit code is that of wrong flags
@@ -83,8 +83,9 @@ func write(root, dir string, batch []edit) (string, error) {
 	return path, os.WriteFile(path, text, 0o600)
 }
 
-// Run runs some tests with one mutation on, in the package's folder; environment goes on top of this process' own. No name is the baseline: no
-// mutation is on, in any of the binaries. The error is that a test failed, or did not end within the limit.
+// Run runs some tests with one mutation on, in the package's folder; environment goes on top of this process' own. No
+// name is the baseline: no mutation is on, in any of the binaries. The error is that a test failed, or did not end
+// within the limit.
 func (p *Programs) Run(name, pattern string, limit time.Duration, environment ...string) (output string, err error) {
 	programs := p.all
 	if name != "" {

@@ -21,8 +21,8 @@ type Mutation struct {
 	File string
 	// Old stands there once.
 	Old string
-	// New takes its place. ON in it tells whether this mutation is the one that runs, and PICK(ON, fault, right) is one of two values. Empty:
-	// Old, which is whole statements, is left out.
+	// New takes its place. ON in it tells whether this mutation is the one that runs, and PICK(ON, fault, right) is one
+	// of two values. Empty: Old, which is whole statements, is left out.
 	New string
 	// Breaks is the invariant that does not hold then, as doc.go of its package has it.
 	Breaks string
@@ -48,7 +48,8 @@ type Tags string
 const (
 	// Checked is as all tests are built.
 	Checked Tags = ""
-	// Unchecked is as the program is built for use. Builds with checks poison memory, and hardly know any that is as it was.
+	// Unchecked is as the program is built for use. Builds with checks poison memory, and hardly know any that is as it
+	// was.
 	Unchecked Tags = "unchecked"
 )
 
@@ -59,8 +60,8 @@ func (t Tags) flags() []string {
 	return []string{"-tags", "invariants"}
 }
 
-// Check reads the files under root and returns an error for each mutation that is not applicable (MU1), that says too little, or that leaves
-// its file without a grammar. It builds nothing.
+// Check reads the files under root and returns an error for each mutation that is not applicable (MU1), that says too
+// little, or that leaves its file without a grammar. It builds nothing.
 func Check(root string, list []Mutation) error {
 	divided, err := batches(root, list)
 	if err != nil {

@@ -45,9 +45,9 @@ const (
 	shortest = 10 * time.Second
 )
 
-// Judge runs each mutation of a table, whose tests are all in the package of programs, after the baseline (MU2), and tells of each result. No
-// run may take longer than the limit. The error names tests that are red, or do not end, without a mutation: nothing is
-// said of theirs.
+// Judge runs each mutation of a table, whose tests are all in the package of programs, after the baseline (MU2), and
+// tells of each result. No run may take longer than the limit. The error names tests that are red, or do not end,
+// without a mutation: nothing is said of theirs.
 func Judge(programs *Programs, list []Mutation, limit time.Duration, tell func(Result)) error {
 	limits := map[Tests]time.Duration{}
 	var failed []error

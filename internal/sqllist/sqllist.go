@@ -168,7 +168,8 @@ func (r *Row) Covers(name string) (covers, exactly bool) {
 	return covers, false
 }
 
-// Examples are the row's examples: one, or one for each name where the text has {name}. Known are names that its patterns may mean.
+// Examples are the row's examples: one, or one for each name where the text has {name}. Known are names that its
+// patterns may mean.
 func (r *Row) Examples(known []string) (examples []Example) {
 	if !strings.Contains(r.Example, "{name}") {
 		return []Example{{SQL: r.Example, Answer: r.Answer}}

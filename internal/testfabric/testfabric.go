@@ -1,5 +1,5 @@
-// Package testfabric says on which fabric tests run that do not care: the environment variable CSMSQL_TEST_FABRIC has it, as
-// memregion.ParseFabric reads it. Without it they run in shared memory.
+// Package testfabric says on which fabric tests run that do not care: the environment variable CSMSQL_TEST_FABRIC has
+// it, as memregion.ParseFabric reads it. Without it they run in shared memory.
 package testfabric
 
 import (

@@ -1,4 +1,5 @@
-// Package testsuite is what tests of several packages share about how they run: how hard they try, and the program that some of them start.
+// Package testsuite is what tests of several packages share about how they run: how hard they try, and the program that
+// some of them start.
 package testsuite
 
 import (
@@ -19,11 +20,13 @@ func Effort() int {
 	return max(n, 1)
 }
 
-// rapidChecks is how many attempts a property gets, of rapid's usual 100: each is a conversation with one engine or several.
+// rapidChecks is how many attempts a property gets, of rapid's usual 100: each is a conversation with one engine or
+// several.
 const rapidChecks = 30
 
-// SetFlags sets what rapid, if the tests import it, and the testing package do by default, unless the command line says: a TestMain calls it.
-// parallel is how many of the package's tests run at once, 0 for as many as there are processors.
+// SetFlags sets what rapid, if the tests import it, and the testing package do by default, unless the command line
+// says: a TestMain calls it. parallel is how many of the package's tests run at once, 0 for as many as there are
+// processors.
 func SetFlags(parallel int) {
 	flag.Parse()
 	given := map[string]bool{}
@@ -45,8 +48,9 @@ func SetFlags(parallel int) {
 // SeedVariable is the environment variable that says what is drawn at random.
 const SeedVariable = "CSMSQL_SEED"
 
-// Vary sets an environment variable that is not set to one of some values, for this process and those that it starts: tests hold for all of them. A
-// TestMain calls it. What was drawn follows from the seed, if there is one, and is printed: go test shows it where a test fails.
+// Vary sets an environment variable that is not set to one of some values, for this process and those that it starts:
+// tests hold for all of them. A TestMain calls it. What was drawn follows from the seed, if there is one, and is
+// printed: go test shows it where a test fails.
 func Vary(variable string, values ...string) {
 	if os.Getenv(variable) != "" {
 		return
@@ -61,8 +65,9 @@ func Vary(variable string, values ...string) {
 	fmt.Printf("%s=%s\n", variable, values[at])
 }
 
-// BuildProgram makes a copy of the csmsql program at path, which must not exist. The go command keeps what it runs, unlike what it builds:
-// so the program, which takes ten seconds to link, is linked once for all packages and all runs of their tests.
+// BuildProgram makes a copy of the csmsql program at path, which must not exist. The go command keeps what it runs,
+// unlike what it builds: so the program, which takes ten seconds to link, is linked once for all packages and all runs
+// of their tests.
 func BuildProgram(path string) error {
 	if out, err := exec.Command("go", "run", "-exec", "cp", "github.com/csmsql/csmsql/cmd/csmsql", path).CombinedOutput(); err != nil {
 		return fmt.Errorf("build the program: %w\n%s", err, out)
@@ -70,7 +75,8 @@ func BuildProgram(path string) error {
 	return nil
 }
 
-// Memory is what a node is given for queries that has so many workers, as --memory takes it: each has an equal part. Without any it is 512 MiB.
+// Memory is what a node is given for queries that has so many workers, as --memory takes it: each has an equal part.
+// Without any it is 512 MiB.
 func Memory(workers string) string {
 	count, _ := strconv.Atoi(workers)
 	return strconv.Itoa(max(2, count+1)*256) + "MiB"

@@ -11,7 +11,8 @@ import (
 // unitsPerBatch is how much of a table that is split by hash is made at once.
 const unitsPerBatch = 16 << 10
 
-// EachBatch makes a table's rows in ordinary memory, in their order, as many batches ahead as are wished. add does not keep them.
+// EachBatch makes a table's rows in ordinary memory, in their order, as many batches ahead as are wished. add does not
+// keep them.
 func (g *Generator) EachBatch(ctx context.Context, table Table, ahead int, add func(arrow.RecordBatch) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	group, ctx := errgroup.WithContext(ctx)

@@ -152,7 +152,8 @@ func MaxBatchUnits(t Table) int64 {
 // has no data buffer. mem must be safe for the concurrency of the callers.
 // The context is looked at before each buffer.
 // On an error, and if mem panics, everything allocated has been freed.
-func (g *Generator) Batch(ctx context.Context, mem memory.Allocator, t Table, first, count int64) (batch arrow.RecordBatch, err error) {
+func (g *Generator) Batch(ctx context.Context, mem memory.Allocator, t Table, first,
+	count int64) (batch arrow.RecordBatch, err error) {
 	if err := g.checkRange(t, first, count); err != nil {
 		return nil, err
 	}

@@ -66,7 +66,8 @@ func skipBlank(sql string, at int) int {
 }
 
 // wordBefore is the unquoted word that ends right before an offset (blanks between), with its start; "" if there is
-// none. It does not look behind comments: a caller that wants to know about one keyword then misses it and does nothing.
+// none. It does not look behind comments: a caller that wants to know about one keyword then misses it and does
+// nothing.
 func wordBefore(sql string, at int) (word string, start int) {
 	end := len(strings.TrimRight(sql[:at], " \t\r\n\f\v"))
 	start = end

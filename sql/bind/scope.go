@@ -51,8 +51,8 @@ func (b *binder) resolve(q *Query, ref *pg.ColumnRef) Ref {
 }
 
 // lookup collects everything that a bare name could mean and says whether the innermost meaning is certain to be the
-// only one (bind.N1). How far a query in FROM sees what stands before it is for DuckDB to say: of what is outside of one,
-// there must be one meaning in all.
+// only one (bind.N1). How far a query in FROM sees what stands before it is for DuckDB to say: of what is outside of
+// one, there must be one meaning in all.
 func (b *binder) lookup(q *Query, name string) (sure bool) {
 	sure = len(name) < MaxTreeName
 	lateral := false

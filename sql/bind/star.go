@@ -8,10 +8,10 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// WithoutExclude blanks out what DuckDB has behind a star and PostgreSQL's parser does not take, as in SELECT *
-// EXCLUDE (a, b), so that a tree can be made of the text. Places in the two texts are the same: Bind takes the original one, beside the
-// tree of this, and reads there what is excluded. ok is false if there is nothing of the kind, or anything else behind
-// the star (REPLACE, RENAME).
+// WithoutExclude blanks out what DuckDB has behind a star and PostgreSQL's parser does not take, as in SELECT * EXCLUDE
+// (a, b), so that a tree can be made of the text. Places in the two texts are the same: Bind takes the original one,
+// beside the tree of this, and reads there what is excluded. ok is false if there is nothing of the kind, or anything
+// else behind the star (REPLACE, RENAME).
 func WithoutExclude(sql string) (blanked string, ok bool) {
 	out := []byte(sql)
 	before := lex.Token{}

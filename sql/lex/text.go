@@ -20,8 +20,8 @@ type Finding struct {
 // textMax bounds the texts whose tokens are kept, and by it what is kept of them: 12 bytes a token.
 const textMax = 64 << 10
 
-// Text is a text whose tokens are found once, however many readers it has: as far as they read, and when they read. Of a
-// text of more than 64 KiB, which is a list of values, nothing is kept, and each reader finds the tokens.
+// Text is a text whose tokens are found once, however many readers it has: as far as they read, and when they read. Of
+// a text of more than 64 KiB, which is a list of values, nothing is kept, and each reader finds the tokens.
 //
 // It is not safe for concurrent use.
 type Text struct {

@@ -2,7 +2,8 @@ package literal
 
 import "strings"
 
-// list writes an array in braces as one in brackets. What does not begin with a brace, or is no array, is left as it is.
+// list writes an array in braces as one in brackets. What does not begin with a brace, or is no array, is left as it
+// is.
 func list(text string, element Form) (string, error) {
 	trimmed := strings.Trim(text, blanks)
 	if !strings.HasPrefix(trimmed, "{") {

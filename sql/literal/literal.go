@@ -6,7 +6,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Form is how the text of a type's values is written. The zero value is that of types whose text PostgreSQL and DuckDB write alike.
+// Form is how the text of a type's values is written. The zero value is that of types whose text PostgreSQL and DuckDB
+// write alike.
 type Form struct {
 	base base
 	list bool
@@ -91,7 +92,8 @@ func Suspicious(text string) bool {
 	return len(text) < len("false") && truth(text) != text
 }
 
-// Ambiguous tells whether DuckDB would take text for another value than PostgreSQL does, if it is one of bytes or a point in time.
+// Ambiguous tells whether DuckDB would take text for another value than PostgreSQL does, if it is one of bytes or a
+// point in time.
 func Ambiguous(text string) bool {
 	if strings.HasPrefix(text, `\x`) {
 		by, err := binary(text)
@@ -133,8 +135,8 @@ func unsigned(text string) string {
 	return string(out)
 }
 
-// beforeChrist moves the era behind the year's date, where DuckDB has it in parentheses. Elsewhere it would take it for nothing, or for a
-// time zone.
+// beforeChrist moves the era behind the year's date, where DuckDB has it in parentheses. Elsewhere it would take it for
+// nothing, or for a time zone.
 func beforeChrist(text string) string {
 	trimmed := strings.TrimRight(text, blanks)
 	n := len(trimmed) - len("BC")

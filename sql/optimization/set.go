@@ -66,7 +66,8 @@ func (s Set) String() string {
 	return strings.Join(names, ", ")
 }
 
-// Parse reads a list of names with commas between them, in any case. unknown is the first word that names nothing; the set has the others.
+// Parse reads a list of names with commas between them, in any case. unknown is the first word that names nothing; the
+// set has the others.
 func Parse(list string) (s Set, unknown string) {
 	if strings.TrimSpace(list) == "" {
 		return 0, ""

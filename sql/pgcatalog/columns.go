@@ -10,8 +10,8 @@ import (
 // noName is what PostgreSQL calls a column that nothing gives a name.
 const noName = "?column?"
 
-// ColumnNames are the names that PostgreSQL gives to the result columns of the first statement, "" where a star stands or
-// DuckDB's name is the same; nil if the statement returns no rows of a SELECT.
+// ColumnNames are the names that PostgreSQL gives to the result columns of the first statement, "" where a star stands
+// or DuckDB's name is the same; nil if the statement returns no rows of a SELECT.
 func ColumnNames(tree *pg.ParseResult) []string {
 	if tree == nil || len(tree.Stmts) == 0 {
 		return nil
@@ -32,8 +32,9 @@ func ColumnNames(tree *pg.ParseResult) []string {
 	return names
 }
 
-// ColumnTypes are the type OIDs that PostgreSQL gives to result columns of a catalog query where DuckDB's type is wider: oid, regproc,
-// xid, name and "char"; 0 for all others. It is nil if the columns cannot be told from the text, or if this is no catalog query.
+// ColumnTypes are the type OIDs that PostgreSQL gives to result columns of a catalog query where DuckDB's type is
+// wider: oid, regproc, xid, name and "char"; 0 for all others. It is nil if the columns cannot be told from the text,
+// or if this is no catalog query.
 func ColumnTypes(tree *pg.ParseResult) []uint32 {
 	m, err := data()
 	if err != nil || !IsCatalogQuery(tree) || len(tree.Stmts) == 0 {
@@ -96,8 +97,8 @@ func nameTargets(s *pg.SelectStmt) {
 	}
 }
 
-// expressionName is PostgreSQL's choice of a name and how good it is: 2 for one that was written, 1 for a fallback that a better one
-// below replaces (parse_target.c, FigureColname).
+// expressionName is PostgreSQL's choice of a name and how good it is: 2 for one that was written, 1 for a fallback that
+// a better one below replaces (parse_target.c, FigureColname).
 func expressionName(n *pg.Node) (name string, strength int) {
 	switch x := n.GetNode().(type) {
 	case *pg.Node_ColumnRef:

@@ -32,8 +32,8 @@ func (w *rewriter) operator(n *pg.Node, e *pg.A_Expr) {
 	}
 }
 
-// quantified: x = ANY (array) becomes list_contains, because DuckDB makes a subquery of ANY, which it cannot have in an outer
-// join's condition.
+// quantified: x = ANY (array) becomes list_contains, because DuckDB makes a subquery of ANY, which it cannot have in an
+// outer join's condition.
 func (w *rewriter) quantified(n *pg.Node, e *pg.A_Expr, name string) {
 	if isArrayText(e.Rexpr) {
 		e.Lexpr = cast(e.Lexpr, "text")
@@ -73,7 +73,8 @@ func isArrayText(n *pg.Node) bool {
 // escapeCalls are DuckDB's functions for LIKE … ESCAPE, by operator.
 var escapeCalls = map[string]string{"~~": "like_escape", "!~~": "not_like_escape", "~~*": "ilike_escape", "!~~*": "not_ilike_escape"}
 
-// escapePattern: in PostgreSQL a backslash escapes without being asked to. The deparser cannot write ESCAPE, so it is a call.
+// escapePattern: in PostgreSQL a backslash escapes without being asked to. The deparser cannot write ESCAPE, so it is a
+// call.
 func escapePattern(n *pg.Node, e *pg.A_Expr, name string) {
 	pattern, escape := e.Rexpr, pg.MakeAConstStrNode(`\`, -1)
 	if f := pattern.GetFuncCall(); f != nil && grammarFunctions[lastText(f.Funcname)] && len(f.Args) == 2 {

@@ -9,8 +9,8 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// Schemas of DuckDB that hold what this package makes: functions that any statement may call in the users' database, where sessions find
-// them, and the catalogs with what reads them in a database of their own.
+// Schemas of DuckDB that hold what this package makes: functions that any statement may call in the users' database,
+// where sessions find them, and the catalogs with what reads them in a database of their own.
 const (
 	database      = "csmsql"
 	compatSchema  = database + ".pg_compat"
@@ -19,12 +19,13 @@ const (
 	quietSchema   = catalogs + ".pg_quiet"
 	// SQL's own schema.
 	informationSchema = catalogs + ".information_compat"
-	// SessionSchema belongs at the end of every session's search path: it holds the functions that clients call outside of
-	// catalog queries.
+	// SessionSchema belongs at the end of every session's search path: it holds the functions that clients call outside
+	// of catalog queries.
 	SessionSchema = database + ".pg_session"
 )
 
-// Owns tells whether a schema of the users' database holds what this package makes. Users' schemas never begin with pg_.
+// Owns tells whether a schema of the users' database holds what this package makes. Users' schemas never begin with
+// pg_.
 func Owns(schema string) bool {
 	switch database + "." + strings.ToLower(schema) {
 	case compatSchema, SessionSchema:
@@ -64,7 +65,8 @@ const (
 	shownTable    = "shown_settings"
 )
 
-// Install makes the functions that statements may call which are no catalog queries, and DuckDB's own lists: once per database.
+// Install makes the functions that statements may call which are no catalog queries, and DuckDB's own lists: once per
+// database.
 func Install(exec func(sql string) error) error {
 	m, err := data()
 	if err != nil {
@@ -92,8 +94,9 @@ func (m *model) run(exec func(sql string) error, files ...string) error {
 	return nil
 }
 
-// InstallCatalogs makes the catalogs, and the functions that read them: once per database, after Install, and before anything that Rewrite
-// wrote is planned (P6). It leaves empty temporary tables in the connection that exec belongs to, as Refresh does.
+// InstallCatalogs makes the catalogs, and the functions that read them: once per database, after Install, and before
+// anything that Rewrite wrote is planned (P6). It leaves empty temporary tables in the connection that exec belongs to,
+// as Refresh does.
 func InstallCatalogs(exec func(sql string) error) (err error) {
 	m, err := data()
 	if err != nil {

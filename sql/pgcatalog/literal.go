@@ -31,7 +31,8 @@ func columnLiteral(values []*string) string {
 	return b.String()
 }
 
-// plain escapes v for a string literal. The two marks, which nobody types, and zero bytes, which SQL cannot carry, become spaces.
+// plain escapes v for a string literal. The two marks, which nobody types, and zero bytes, which SQL cannot carry,
+// become spaces.
 func plain(v string) string { return escapes.Replace(v) }
 
 var escapes = strings.NewReplacer("'", "''", separator, " ", nullMark, " ", "\x00", " ")
@@ -44,8 +45,9 @@ type columnSource struct {
 	values         []*string
 }
 
-// rowsQuery writes a SELECT that gives the rows with their types. All columns have the same number of values, at least one. The strings are
-// a row that is read: of constants, DuckDB would compute the lists while it plans, value by value, which takes twice as long.
+// rowsQuery writes a SELECT that gives the rows with their types. All columns have the same number of values, at least
+// one. The strings are a row that is read: of constants, DuckDB would compute the lists while it plans, value by value,
+// which takes twice as long.
 func rowsQuery(columns []columnSource) string {
 	var outer, inner, row strings.Builder
 	for i, c := range columns {

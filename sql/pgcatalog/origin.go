@@ -23,9 +23,9 @@ type Origin struct {
 type Find func(database, schema, name string) *Relation
 
 // Origins tells where the result columns of the first statement come from, a SELECT; sql is the text that the tree was
-// parsed from. As with PostgreSQL (parse_target.c, markTargetListOrigin) that is followed through joins, sub-selects and
-// WITH, and not through UNION and the like. It is nil if nothing comes from anywhere, or if the columns cannot be told
-// from the text.
+// parsed from. As with PostgreSQL (parse_target.c, markTargetListOrigin) that is followed through joins, sub-selects
+// and WITH, and not through UNION and the like. It is nil if nothing comes from anywhere, or if the columns cannot be
+// told from the text.
 func Origins(sql string, tree *pg.ParseResult, find Find) []Origin {
 	if tree == nil || len(tree.Stmts) == 0 {
 		return nil

@@ -26,8 +26,8 @@ func IsCatalogQuery(tree *pg.ParseResult) bool {
 	return s.found
 }
 
-// search looks for the first thing that makes a query a catalog query. Every statement of every session pays for it, so it
-// knows the nodes that queries are made of; the rest it walks by reflection, which takes ten times as long.
+// search looks for the first thing that makes a query a catalog query. Every statement of every session pays for it, so
+// it knows the nodes that queries are made of; the rest it walks by reflection, which takes ten times as long.
 type search struct {
 	model  *model
 	tree   *pg.ParseResult
@@ -159,8 +159,8 @@ func (s *search) relation(v *pg.RangeVar) bool {
 	return s.model.relation(v, s.hidden) != nil
 }
 
-// commonTables collects the names of WITH queries: they hide system relations that are named without schema. Names count in
-// the whole text, not only where they are in scope: nobody calls his WITH query pg_class.
+// commonTables collects the names of WITH queries: they hide system relations that are named without schema. Names
+// count in the whole text, not only where they are in scope: nobody calls his WITH query pg_class.
 func commonTables(parsed *pg.ParseResult) map[string]bool {
 	names := map[string]bool{}
 	for m := range tree.All(parsed.ProtoReflect()) {

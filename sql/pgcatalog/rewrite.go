@@ -11,8 +11,8 @@ import (
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
-// Rewrite translates a catalog query for DuckDB; any other text is given back as it is (P1). parsed is the text's tree and
-// is left alone. Positions in errors of the rewritten text mean nothing in the user's.
+// Rewrite translates a catalog query for DuckDB; any other text is given back as it is (P1). parsed is the text's tree
+// and is left alone. Positions in errors of the rewritten text mean nothing in the user's.
 func Rewrite(sql string, parsed *pg.ParseResult) (string, error) {
 	if !IsCatalogQuery(parsed) {
 		return sql, nil
@@ -66,7 +66,8 @@ func (w *rewriter) message(message protoreflect.Message) {
 	}
 }
 
-// node rewrites an expression or clause. shown: its value is looked at as text, so a reg… type is a name, else an object ID.
+// node rewrites an expression or clause. shown: its value is looked at as text, so a reg… type is a name, else an
+// object ID.
 func (w *rewriter) node(n *pg.Node, shown bool) {
 	switch x := n.Node.(type) {
 	case *pg.Node_TypeCast:
@@ -137,7 +138,8 @@ func (w *rewriter) rangeVar(v *pg.RangeVar) {
 	v.Catalogname, v.Schemaname, v.Relname = target[0], target[1], target[2]
 }
 
-// rowColumns are PostgreSQL's system columns. Catalogs that are tables have them: the table's object ID, and of the others 0.
+// rowColumns are PostgreSQL's system columns. Catalogs that are tables have them: the table's object ID, and of the
+// others 0.
 var rowColumns = map[string]bool{"tableoid": true, "xmin": true, "xmax": true, "cmin": true, "cmax": true}
 
 // columnRef drops the schema of pg_catalog.pg_class.relname: DuckDB knows the table under another one.
@@ -239,7 +241,8 @@ func (w *rewriter) funcCall(f *pg.FuncCall) {
 	}
 }
 
-// renamedFunctions take any number of arguments, which macros cannot, or are aggregates; DuckDB has them under another name.
+// renamedFunctions take any number of arguments, which macros cannot, or are aggregates; DuckDB has them under another
+// name.
 var renamedFunctions = map[string]string{
 	"json_build_object": "json_object", "jsonb_build_object": "json_object", "json_build_array": "json_array", "jsonb_build_array": "json_array",
 	"json_agg": "json_group_array", "jsonb_agg": "json_group_array", "row_to_json": "to_json", "to_jsonb": "to_json",

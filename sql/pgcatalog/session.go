@@ -17,8 +17,8 @@ type Session struct {
 	Settings []Setting
 }
 
-// Setting is what a session has of a setting: its name in lower case, its value, what SHOW says of it, where it comes from, in the
-// words of pg_settings.source, and the value that RESET brings back.
+// Setting is what a session has of a setting: its name in lower case, its value, what SHOW says of it, where it comes
+// from, in the words of pg_settings.source, and the value that RESET brings back.
 type Setting struct{ Name, Value, Shown, Source, Reset string }
 
 // Prepared is a row of pg_prepared_statements. An unknown type is 0.
@@ -49,8 +49,8 @@ func SetPrepared(exec func(sql string) error, list []Prepared) error {
 	return nil
 }
 
-// SetSession tells the connection that exec belongs to who it is: when it starts, and whenever a setting or the search path changes.
-// It uses session variables, which are cheap, private to the connection and no part of a transaction.
+// SetSession tells the connection that exec belongs to who it is: when it starts, and whenever a setting or the search
+// path changes. It uses session variables, which are cheap, private to the connection and no part of a transaction.
 func SetSession(exec func(sql string) error, s Session) error {
 	path := make([]string, len(s.SearchPath))
 	for i, name := range s.SearchPath {
@@ -71,7 +71,8 @@ func SetSession(exec func(sql string) error, s Session) error {
 	return nil
 }
 
-// ShowNames tells the connection which of DuckDB's databases shows its names as the users' database's; "" is the one that all share.
+// ShowNames tells the connection which of DuckDB's databases shows its names as the users' database's; "" is the one
+// that all share.
 func ShowNames(exec func(sql string) error, shown string) error {
 	if shown == "" {
 		return exec("RESET VARIABLE csm_names")

@@ -13,8 +13,8 @@ import (
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
-// Typed writes a text of PostgreSQL's dialect whose meaning depends on types as one that means the same in DuckDB, as far
-// as the text and the catalog say what types there are. It is sql itself, and nil, if there is nothing to write.
+// Typed writes a text of PostgreSQL's dialect whose meaning depends on types as one that means the same in DuckDB, as
+// far as the text and the catalog say what types there are. It is sql itself, and nil, if there is nothing to write.
 //
 //	small * 10          small * 10::integer             DuckDB's 10 is of the type of what stands beside it
 //	real * 10           real * 10::double precision     DuckDB's is a real

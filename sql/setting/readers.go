@@ -17,7 +17,8 @@ var readers = map[string]func(s *Setting, of Values, text string) (string, error
 	"csm.disable": readOptimizations,
 }
 
-// otherEncodings are how the names of PostgreSQL's encodings begin, but UTF8's, without what stands between letters and digits.
+// otherEncodings are how the names of PostgreSQL's encodings begin, but UTF8's, without what stands between letters and
+// digits.
 var otherEncodings = regexp.MustCompile(`^(?:euc|iso8859|koi8|latin|win|sjis|shiftjis|big5|gb|uhc|johab|mule|abc|alt|tcvn|vscii|sqlascii|mskanji)`)
 
 // readOptimizations takes a list of what queries are to do without.
@@ -50,7 +51,8 @@ func readEncoding(s *Setting, _ Values, text string) (string, error) {
 	return "", e
 }
 
-// orders are the words of DateStyle for the order of day and month in input that leaves it open, and the one that each is shown as.
+// orders are the words of DateStyle for the order of day and month in input that leaves it open, and the one that each
+// is shown as.
 var orders = map[string]string{"mdy": "MDY", "dmy": "DMY", "ymd": "YMD", "us": "MDY"}
 
 // styles are its words for how dates are shown.
@@ -71,8 +73,8 @@ func dateStyleWord(word string) (order, style string) {
 	return orders[word], ""
 }
 
-// readDateStyle gives a style as PostgreSQL shows it, if it is one whose dates are as they are here. What the text does not say stays as it is. How
-// ambiguous input is read is no matter, because ISO's is the only one.
+// readDateStyle gives a style as PostgreSQL shows it, if it is one whose dates are as they are here. What the text does
+// not say stays as it is. How ambiguous input is read is no matter, because ISO's is the only one.
 func readDateStyle(s *Setting, of Values, text string) (string, error) {
 	words, ok := Names(text)
 	if !ok {
@@ -142,7 +144,8 @@ func readNames(s *Setting, _ Values, text string) (string, error) {
 	return text, nil
 }
 
-// Names reads a list of names, as search_path has it: folded but for those in quotation marks. ok is false if it is none.
+// Names reads a list of names, as search_path has it: folded but for those in quotation marks. ok is false if it is
+// none.
 func Names(text string) (names []string, ok bool) {
 	rest := strings.TrimSpace(text)
 	if rest == "" {

@@ -90,7 +90,8 @@ func Shown(name string) string {
 
 var escapes = strings.NewReplacer(`\\`, `\`, `\t`, "\t", `\n`, "\n")
 
-// ofPostgreSQL reads the list, which is in COPY's text format. A test reads it, so that a release cannot carry a broken one.
+// ofPostgreSQL reads the list, which is in COPY's text format. A test reads it, so that a release cannot carry a broken
+// one.
 func ofPostgreSQL() (list []*Setting) {
 	lines := strings.Split(strings.TrimSuffix(postgresql, "\n"), "\n")
 	for _, line := range lines[1:] {

@@ -12,13 +12,15 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Values are what a setting has when it is given another one: DateStyle keeps of them what the new one does not say. The zero value is the setting's default.
+// Values are what a setting has when it is given another one: DateStyle keeps of them what the new one does not say.
+// The zero value is the setting's default.
 type Values struct {
 	Now   string
 	Reset string // what RESET brings back
 }
 
-// Read gives the value that the words of a SET mean, if it may be set: one word of most settings, several of lists. Words are without quotes.
+// Read gives the value that the words of a SET mean, if it may be set: one word of most settings, several of lists.
+// Words are without quotes.
 func (s *Setting) Read(of Values, words ...string) (string, error) {
 	if len(words) != 1 && !lists[s.Name] {
 		return "", sqlerror.New("22023", "SET %s takes only one argument", s.Name)
@@ -80,7 +82,8 @@ func (s *Setting) check(value string) error {
 	return e
 }
 
-// parseBool takes what PostgreSQL takes: true, yes, on, 1, their opposites, and what each of them begins with, if that tells them apart.
+// parseBool takes what PostgreSQL takes: true, yes, on, 1, their opposites, and what each of them begins with, if that
+// tells them apart.
 func (s *Setting) parseBool(text string) (string, error) {
 	word := strings.ToLower(text)
 	for _, b := range []struct {

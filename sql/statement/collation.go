@@ -6,8 +6,9 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// Text is compared by its bytes. These collations mean nothing else, under the names that PostgreSQL's and DuckDB's tools give them; all others
-// would have to be kept with the column, and nothing above DuckDB's own tables would know of them.
+// Text is compared by its bytes. These collations mean nothing else, under the names that PostgreSQL's and DuckDB's
+// tools give them; all others would have to be kept with the column, and nothing above DuckDB's own tables would know
+// of them.
 var plainCollations = []string{"C", "POSIX", "default", "ucs_basic", "binary"}
 
 // IsPlainCollation tells whether a collation is how text is compared anyway.

@@ -123,7 +123,8 @@ func (c *cursor) skip() {
 	}
 }
 
-// group moves past a balanced group in parentheses if one is next, and returns the text between its first and last token.
+// group moves past a balanced group in parentheses if one is next, and returns the text between its first and last
+// token.
 func (c *cursor) group() (string, bool) {
 	if !c.peek(0).Is("(") {
 		return "", false

@@ -22,7 +22,8 @@ func position(sql string, offset int) int {
 	return utf8.RuneCountInString(sql[:offset]) + 1
 }
 
-// tooComplex are the words in which PostgreSQL's parser and its tree's decoder give up on nesting; another parser may not.
+// tooComplex are the words in which PostgreSQL's parser and its tree's decoder give up on nesting; another parser may
+// not.
 func tooComplex(message string) bool {
 	return strings.HasPrefix(message, "memory exhausted") || strings.Contains(message, "recursion depth")
 }

@@ -16,8 +16,8 @@ type Operator struct {
 	Start, End int
 }
 
-// Operators are those of a text, from left to right, up to whatever does not end. LIKE is among them only with a quantifier. The ~ that
-// stands before its only operand is another one, and none of them.
+// Operators are those of a text, from left to right, up to whatever does not end. LIKE is among them only with a
+// quantifier. The ~ that stands before its only operand is another one, and none of them.
 func Operators(read *lex.Text) []Operator {
 	sql := read.SQL
 	var found []Operator
@@ -65,8 +65,8 @@ func (op *Operator) quantify(read *lex.Text, t lex.Token) {
 	}
 }
 
-// operatorEnd is where the operator ends that begins with a symbol: PostgreSQL takes as many of its characters as follow one another, up to
-// a comment. Of every other token it is the end.
+// operatorEnd is where the operator ends that begins with a symbol: PostgreSQL takes as many of its characters as
+// follow one another, up to a comment. Of every other token it is the end.
 func operatorEnd(sql string, t lex.Token) int {
 	stop := t.End()
 	if t.Kind != lex.Symbol || !isOperatorPart(t.Text[0]) {
@@ -80,7 +80,8 @@ func operatorEnd(sql string, t lex.Token) int {
 
 func isOperatorPart(c byte) bool { return strings.IndexByte("~!@#^&|`?+-*/%<>=", c) >= 0 }
 
-// endsOperand tells whether t, behind before, may be the end of an operand: then an operator that follows stands between two.
+// endsOperand tells whether t, behind before, may be the end of an operand: then an operator that follows stands
+// between two.
 func endsOperand(before, t lex.Token) bool {
 	switch t.Kind {
 	case lex.Quoted, lex.String, lex.Number, lex.Parameter:

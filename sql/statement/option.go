@@ -71,7 +71,8 @@ func (y *Copy) Freeze() bool {
 	})
 }
 
-// checkMaintenance refuses options of VACUUM and ANALYZE that are none, or that contradict each other, as PostgreSQL does.
+// checkMaintenance refuses options of VACUUM and ANALYZE that are none, or that contradict each other, as PostgreSQL
+// does.
 func checkMaintenance(tag string, options []Option) error {
 	on := map[string]bool{}
 	for _, o := range options {

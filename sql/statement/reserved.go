@@ -8,8 +8,8 @@ import (
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
-// Some words that PostgreSQL takes for names are keywords of DuckDB's: SELECT at FROM events is a syntax error there, or worse, something
-// else. Where such a word is a name to PostgreSQL's parser it is quoted.
+// Some words that PostgreSQL takes for names are keywords of DuckDB's: SELECT at FROM events is a syntax error there,
+// or worse, something else. Where such a word is a name to PostgreSQL's parser it is quoted.
 
 // duckKeywords are those words: reserved, or not to be columns, by DuckDB's duckdb_keywords().
 var duckKeywords = map[string]bool{
@@ -18,8 +18,8 @@ var duckKeywords = map[string]bool{
 	"semi": true, "struct": true, "try_cast": true, "unpack": true,
 }
 
-// keywordBehind are words behind which, or before which, one of duckKeywords is a keyword to one of both parsers: ORDER BY, AT TIME ZONE; and
-// SEMI JOIN, which to PostgreSQL is a table's alias.
+// keywordBehind are words behind which, or before which, one of duckKeywords is a keyword to one of both parsers: ORDER
+// BY, AT TIME ZONE; and SEMI JOIN, which to PostgreSQL is a table's alias.
 var (
 	keywordBehind = map[string][]string{
 		"by": {"order", "group", "partition", "owned", "increment", "first", "cluster", "split"},
@@ -46,7 +46,8 @@ func mayBeName(before, t, after lex.Token) bool {
 	return !before.IsAny(keywordBehind[word]...) && !after.IsAny(keywordBefore[word]...)
 }
 
-// remarkableWords are the words of DuckDB's that are names in a text, to PostgreSQL's parser; and whether it takes a sample.
+// remarkableWords are the words of DuckDB's that are names in a text, to PostgreSQL's parser; and whether it takes a
+// sample.
 func remarkableWords(read *lex.Text) (found []lex.Token, samples bool) {
 	sql := read.SQL
 	if len(sql) > namesMax {
@@ -93,8 +94,8 @@ func meaning(sql string) (string, error) {
 	return places.ReplaceAllString(tree, ""), err
 }
 
-// sampleEnd is where the number of TABLESAMPLE BERNOULLI (10) ends, which is one of percents to PostgreSQL, and of rows to DuckDB, which has no
-// such sample; -1: it is something else.
+// sampleEnd is where the number of TABLESAMPLE BERNOULLI (10) ends, which is one of percents to PostgreSQL, and of rows
+// to DuckDB, which has no such sample; -1: it is something else.
 func sampleEnd(read *lex.Text, at int) int {
 	method := read.Next(at)
 	open := read.Next(method.End())

@@ -336,8 +336,8 @@ func (c *cursor) discard() (any, error) {
 	return nil, c.unexpected()
 }
 
-// noOp reads what needs doing in PostgreSQL only. Nothing is left behind that VACUUM could clean up, statistics are made
-// when rows are written, every commit is durable without a checkpoint, and nobody listens.
+// noOp reads what needs doing in PostgreSQL only. Nothing is left behind that VACUUM could clean up, statistics are
+// made when rows are written, every commit is durable without a checkpoint, and nobody listens.
 func (c *cursor) noOp(verb string) (any, error) {
 	tag := strings.ToUpper(verb)
 	switch {
@@ -367,7 +367,8 @@ func (c *cursor) noOp(verb string) (any, error) {
 	return &NoOp{Tag: tag}, c.finish()
 }
 
-// maintenanceOptions are those of PostgreSQL. There is nothing that they could change: nothing is left behind, and statistics are always there.
+// maintenanceOptions are those of PostgreSQL. There is nothing that they could change: nothing is left behind, and
+// statistics are always there.
 var maintenanceOptions = map[string][]string{
 	"VACUUM": {
 		"full", "freeze", "verbose", "analyze", "disable_page_skipping", "skip_locked", "index_cleanup", "process_toast", "truncate", "parallel",

@@ -7,8 +7,9 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Storage reads what was written in the WITH (…) of a CREATE TABLE, or the SET (…) of an ALTER TABLE: name = value, or a name alone, whose value is "true" as
-// PostgreSQL has it. Names are in lower case; nobody has looked at what they mean.
+// Storage reads what was written in the WITH (…) of a CREATE TABLE, or the SET (…) of an ALTER TABLE: name = value, or
+// a name alone, whose value is "true" as PostgreSQL has it. Names are in lower case; nobody has looked at what they
+// mean.
 func Storage(with string) ([]Option, error) {
 	c := newCursor(with)
 	var out []Option

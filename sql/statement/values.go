@@ -33,8 +33,8 @@ type Value struct {
 	Text string
 }
 
-// Values visits the values of VALUES (…), (…), of which sql consists, in order. It goes by the tokens and not by a tree, for statements that
-// load tables are long. ok is false if sql is anything else, or has more behind the last row.
+// Values visits the values of VALUES (…), (…), of which sql consists, in order. It goes by the tokens and not by a
+// tree, for statements that load tables are long. ok is false if sql is anything else, or has more behind the last row.
 func Values(sql string, visit func(Value)) (ok bool) {
 	c := newCursor(sql)
 	if !c.accept("values") {

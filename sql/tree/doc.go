@@ -7,10 +7,11 @@
 //
 // # Invariants
 //
-//   - tree.T1: All gives the message itself and then everything in it, each once; what is around comes before what is inside.
+//   - tree.T1: All gives the message itself and then everything in it, each once; what is around comes before what is
+//     inside.
 //   - tree.T2: PostgreSQL's parser and lexer are called here alone, so that tests can count it (Parsed, Scanned).
-//   - tree.T3: a tree that was made of others, for a text that was made of theirs, is what the parser makes of that text,
-//     byte for byte: Check compares in tests.
+//   - tree.T3: a tree that was made of others, for a text that was made of theirs, is what the parser makes of that
+//     text, byte for byte: Check compares in tests.
 //
 // # What it does not do
 //

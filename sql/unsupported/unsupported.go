@@ -17,8 +17,8 @@ type Clause struct {
 	Advice string // what to do instead; empty: nothing is known
 }
 
-// InText is the clause at which DuckDB reported a syntax error, at a byte of a text that PostgreSQL's parser understands; not ok: there is
-// no keyword to name it by, but that of a clause that is well known.
+// InText is the clause at which DuckDB reported a syntax error, at a byte of a text that PostgreSQL's parser
+// understands; not ok: there is no keyword to name it by, but that of a clause that is well known.
 func InText(text string, at int) (clause Clause, ok bool) {
 	scanned, err := tree.Scan(text)
 	if err != nil || len(scanned.Tokens) == 0 {
@@ -61,15 +61,16 @@ func InText(text string, at int) (clause Clause, ok bool) {
 	return Clause{Name: name, Byte: int(tokens[from].Start)}, true
 }
 
-// innocent are keywords of clauses that DuckDB has: where it stops at one of them, or behind one, something else is at fault, which nothing here
-// names.
+// innocent are keywords of clauses that DuckDB has: where it stops at one of them, or behind one, something else is at
+// fault, which nothing here names.
 var innocent = map[string]bool{
 	"SELECT": true, "FROM": true, "WHERE": true, "AND": true, "OR": true, "NOT": true, "AS": true, "ON": true, "IN": true, "BY": true, "NULL": true,
 	"VALUES": true, "CASE": true, "WHEN": true, "THEN": true, "ELSE": true, "END": true, "BETWEEN": true, "LIKE": true, "HAVING": true, "LIMIT": true,
 	"OFFSET": true, "JOIN": true, "UNION": true, "UNION ALL": true, "ORDER BY": true, "GROUP BY": true, "INSERT INTO": true, "WITH": true, "TRUE": true, "FALSE": true,
 }
 
-// leads tells whether a keyword belongs to the next one's clause: DROP before DATABASE. Names of types and functions do not.
+// leads tells whether a keyword belongs to the next one's clause: DROP before DATABASE. Names of types and functions do
+// not.
 func leads(t, next *pg.ScanToken) bool {
 	if next.KeywordKind == pg.KeywordKind_COL_NAME_KEYWORD {
 		return t.Token == pg.Token_IS // IS JSON

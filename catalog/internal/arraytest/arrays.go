@@ -175,7 +175,8 @@ func (g generator) views(dt arrow.DataType, n int, buffers []*memory.Buffer) []*
 	return append(buffers, g.buffer(pools[0]), g.buffer(pools[1]))
 }
 
-func (g generator) nested(dt arrow.DataType, layout descriptor.Layout, n int, buffers []*memory.Buffer) []arrow.ArrayData {
+func (g generator) nested(dt arrow.DataType, layout descriptor.Layout, n int,
+	buffers []*memory.Buffer) []arrow.ArrayData {
 	types := descriptor.ChildTypes(dt)
 	switch layout.Class {
 	case descriptor.ClassStruct:
@@ -245,7 +246,8 @@ func (g generator) runs(types []arrow.DataType, n int) []arrow.ArrayData {
 	return []arrow.ArrayData{runEnds, g.sliced(types[1], count)}
 }
 
-func (g generator) union(dt arrow.UnionType, layout descriptor.Layout, n int, buffers []*memory.Buffer) []arrow.ArrayData {
+func (g generator) union(dt arrow.UnionType, layout descriptor.Layout, n int,
+	buffers []*memory.Buffer) []arrow.ArrayData {
 	codes := dt.TypeCodes()
 	raw, offsets := make([]byte, n), make([]byte, 0, 4*n)
 	for i := range raw {

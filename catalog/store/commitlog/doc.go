@@ -17,7 +17,8 @@
 //
 // A record is one committed transaction; its number is the revision that it made, and the next one has the next. A life
 // is from one opening of the store to the next: 8 random bytes, which the store keeps in its own file. A record is
-// settled when that file has what it says. Synced: every record up to this number was on the disk when this was written.
+// settled when that file has what it says. Synced: every record up to this number was on the disk when this was
+// written.
 //
 // # Invariants
 //

@@ -68,7 +68,8 @@ func (w *watched) stop(t require.TestingT) {
 }
 
 // watchFails is for watches that end by themselves.
-func watchFails(t require.TestingT, s store.Store, prefixes []string, after store.Revision, apply func(store.Change) error) error {
+func watchFails(t require.TestingT, s store.Store, prefixes []string, after store.Revision,
+	apply func(store.Change) error) error {
 	soon, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err := s.Watch(soon, prefixes, after, apply)

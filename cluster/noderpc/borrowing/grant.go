@@ -20,8 +20,8 @@ type Grant struct {
 	given  noderpc.Granted
 	writer coherence.WriterCore
 	window *memregion.Window
-	// staged is what the writer means to write, where its own loads of the window may be answered by the lender's cache (decision 0016): its checksum
-	// must not be of what was lost. nil elsewhere: the window is written in place.
+	// staged is what the writer means to write, where its own loads of the window may be answered by the lender's cache
+	// (decision 0016): its checksum must not be of what was lost. nil elsewhere: the window is written in place.
 	staged []byte
 	over   bool // sealed, or given back
 }

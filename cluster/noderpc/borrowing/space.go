@@ -38,8 +38,8 @@ type Options struct {
 	Fault faults.Hook
 }
 
-// Space is the memory of one region of another node, for this process to write chunks into. It implements catalog.Space.
-// Safe for concurrent use; its Grants are each for one goroutine.
+// Space is the memory of one region of another node, for this process to write chunks into. It implements
+// catalog.Space. Safe for concurrent use; its Grants are each for one goroutine.
 type Space struct {
 	*space
 	ctx    context.Context
@@ -133,8 +133,8 @@ func answered(err error) bool {
 	return errors.As(err, &e) && e.Answered
 }
 
-// heard tells that the lender knows what it gets back: it took it, or says that it has nothing to take. One that is too busy, that ends, or that
-// gave up in the middle says so and has taken nothing.
+// heard tells that the lender knows what it gets back: it took it, or says that it has nothing to take. One that is too
+// busy, that ends, or that gave up in the middle says so and has taken nothing.
 func heard(err error) bool {
 	var e *noderpc.Error
 	if err == nil || !errors.As(err, &e) || !e.Answered {

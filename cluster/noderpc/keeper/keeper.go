@@ -99,8 +99,8 @@ func (k *Keeper) Release(id catalog.LeaseID) {
 // closeTimeout bounds how long Close tries to tell the node; what it did not hear of ends with its TTL.
 const closeTimeout = 3 * time.Second
 
-// Close joins the goroutine and releases all leases; none is valid afterwards. The error says that the node did not hear
-// of it. Closing twice is harmless.
+// Close joins the goroutine and releases all leases; none is valid afterwards. The error says that the node did not
+// hear of it. Closing twice is harmless.
 func (k *Keeper) Close(ctx context.Context) (err error) {
 	k.closing.Do(func() {
 		k.mu.Lock()

@@ -46,10 +46,11 @@ func (l *Lender) PeerGone(name string, incarnation noderpc.Incarnation) Departur
 	return l.depart(departing, Borrower{name, incarnation})
 }
 
-// Over takes the membership's word that an incarnation is over: PeerGone for every name under which it has called, and for those under which it
-// is still to call. A node that was given up and has not noticed goes on asking for memory, under a name that this process may not have heard
-// yet; what it were granted then, nobody would give back, for its process begins anew and lives (W4). was is which node's it was: whoever called
-// after its record was gone is known by nothing else.
+// Over takes the membership's word that an incarnation is over: PeerGone for every name under which it has called, and
+// for those under which it is still to call. A node that was given up and has not noticed goes on asking for memory,
+// under a name that this process may not have heard yet; what it were granted then, nobody would give back, for its
+// process begins anew and lives (W4). was is which node's it was: whoever called after its record was gone is known by
+// nothing else.
 func (l *Lender) Over(incarnation noderpc.Incarnation, was noderpc.Membership) {
 	l.mu.Lock()
 	l.mu.ledger.end(incarnation)
@@ -179,8 +180,8 @@ func (l *Lender) beganAnew(member noderpc.Membership, b Borrower) bool {
 	return member.Node != "" && l.options.BeganAnew(member, b.Incarnation)
 }
 
-// Lift takes the caller's word that no process of the peer can reach this node's memory any more: the machine is off, or
-// its link is cut. What waits in quarantine goes back, and so do the orphans. The peer must have been declared dead.
+// Lift takes the caller's word that no process of the peer can reach this node's memory any more: the machine is off,
+// or its link is cut. What waits in quarantine goes back, and so do the orphans. The peer must have been declared dead.
 func (l *Lender) Lift(name string, incarnation noderpc.Incarnation) {
 	name = peerName(name)
 	is := func(b Borrower) bool {
@@ -203,9 +204,10 @@ func (l *Lender) Lift(name string, incarnation noderpc.Incarnation) {
 	l.liftQuarantined()
 }
 
-// Sweep looks at the borrowers' processes: those that have ended are gone, whether the membership has noticed or not, and so are incarnations of
-// nodes that have begun anew since, of which this process never heard that they are over: it may be younger than their end. What waited for
-// that goes back. The engine's janitor calls it now and then; each borrower costs one look into /proc.
+// Sweep looks at the borrowers' processes: those that have ended are gone, whether the membership has noticed or not,
+// and so are incarnations of nodes that have begun anew since, of which this process never heard that they are over: it
+// may be younger than their end. What waited for that goes back. The engine's janitor calls it now and then; each
+// borrower costs one look into /proc.
 func (l *Lender) Sweep() {
 	l.mu.Lock()
 	l.mu.ledger.forgetVoids(l.options.Now())

@@ -14,8 +14,8 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// A borrower that lives may have lost an extent: an answer that it did not hear, or a mistake of its program. It alone knows that it has no window
-// there, so it says what it does not hold of what the lender has on record:
+// A borrower that lives may have lost an extent: an answer that it did not hear, or a mistake of its program. It alone
+// knows that it has no window there, so it says what it does not hold of what the lender has on record:
 //
 //	borrower, now and then                      lender
 //	Held ─────────────────────────────────────▶ renews its lease on all that it holds
@@ -24,7 +24,8 @@ import (
 //	Held, disclaimed ─────────────────────────▶ goes back; what was published is the catalog's to judge (Disowned)
 
 // Held implements noderpc.Lender.
-func (l *Lender) Held(ctx context.Context, peer noderpc.Peer, request noderpc.HeldRequest) ([]noderpc.LeftExtent, error) {
+func (l *Lender) Held(ctx context.Context, peer noderpc.Peer,
+	request noderpc.HeldRequest) ([]noderpc.LeftExtent, error) {
 	if l.homes[request.Region] == nil {
 		return nil, notLent(request.Region)
 	}
@@ -95,8 +96,8 @@ type Holding struct {
 	What string
 }
 
-// Holders are the borrowers that hold something of a region which no version is known to have. asking are those, by their domain, that are being
-// granted something: of which extent nobody can say yet.
+// Holders are the borrowers that hold something of a region which no version is known to have. asking are those, by
+// their domain, that are being granted something: of which extent nobody can say yet.
 func (l *Lender) Holders(region memregion.RegionID) (of map[coherence.Generation]Holding, asking map[coherence.Domain]Holding) {
 	of, asking = map[coherence.Generation]Holding{}, map[coherence.Domain]Holding{}
 	l.mu.Lock()
@@ -132,8 +133,9 @@ func (l *Lender) Disown(ids ...catalog.ExtentID) {
 	}
 }
 
-// Disowned are published extents of which nobody has confirmed that the catalog has them, and which their publisher will not commit: none that
-// it has under way has them, or it is over. The caller knows whether a version ever had them, and confirms them (Confirm) when they are dealt with.
+// Disowned are published extents of which nobody has confirmed that the catalog has them, and which their publisher
+// will not commit: none that it has under way has them, or it is over. The caller knows whether a version ever had
+// them, and confirms them (Confirm) when they are dealt with.
 func (l *Lender) Disowned() []catalog.ExtentID {
 	l.mu.Lock()
 	defer l.mu.Unlock()

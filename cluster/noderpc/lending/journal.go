@@ -22,9 +22,9 @@ import (
 // at once that its lender was killed, and goes on. The next process must keep those extents out of its allocator until
 // the borrower has given them back or has ended (W3).
 //
-// It is a file of one line per event, written with one system call before an extent is handed over. Grants to other machines are synced: those
-// store on when this one is switched off, and find the memory where it was, on a device that several machines share. A borrower on this machine
-// does not survive it. A nil Journal does nothing.
+// It is a file of one line per event, written with one system call before an extent is handed over. Grants to other
+// machines are synced: those store on when this one is switched off, and find the memory where it was, on a device that
+// several machines share. A borrower on this machine does not survive it. A nil Journal does nothing.
 type Journal struct {
 	path    string
 	boot    string               // of this machine; immutable
@@ -48,11 +48,11 @@ type Orphan struct {
 	// Node and Registered are the borrower's, as Options.NodeOf had them.
 	Node       string           `json:",omitempty"`
 	Registered catalog.Revision `json:",omitempty"`
-	// Boot is that of the lender's machine when it granted the extent. A Process of another one is on another machine, which goes on when this one
-	// boots.
+	// Boot is that of the lender's machine when it granted the extent. A Process of another one is on another machine,
+	// which goes on when this one boots.
 	Boot string `json:",omitempty"`
-	// Cached: caches are not coherent, and those of the borrower's Machine may hold what it stored when its process has ended, too. Its Principal
-	// may say that they do not any more.
+	// Cached: caches are not coherent, and those of the borrower's Machine may hold what it stored when its process has
+	// ended, too. Its Principal may say that they do not any more.
 	Cached    bool             `json:",omitempty"`
 	Machine   coherence.Domain `json:",omitempty"`
 	Principal string           `json:",omitempty"`
@@ -85,8 +85,8 @@ const (
 )
 
 // OpenJournal reads the journal, or begins one. published tells which extents the catalog has: those are nobody's to
-// write. Orphans whose writers have ended are dropped here; for all others the caller adopts their ranges (Owned) before
-// anything is allocated.
+// write. Orphans whose writers have ended are dropped here; for all others the caller adopts their ranges (Owned)
+// before anything is allocated.
 func OpenJournal(path string, published func(catalog.ExtentID) bool) (*Journal, error) {
 	live, err := readJournal(path)
 	if err != nil {
@@ -97,7 +97,8 @@ func OpenJournal(path string, published func(catalog.ExtentID) bool) (*Journal, 
 		return nil, fmt.Errorf("lending: open %s: %w", path, err)
 	}
 	for id, o := range live {
-		// What ran on this machine before it booted has ended, and its caches are empty. Another machine's process may store on (W3).
+		// What ran on this machine before it booted has ended, and its caches are empty. Another machine's process may
+		// store on (W3).
 		if published(id) || o.local() && o.Boot != boot || o.over() {
 			delete(live, id)
 		}

@@ -96,7 +96,8 @@ const (
 	voidLife = 5 * time.Minute
 	// maxDead incarnations of one name are remembered. Options.Admit knows the others.
 	maxDead = 1024
-	// maxOver incarnations are remembered of which the membership said that they are over, whatever name they call under.
+	// maxOver incarnations are remembered of which the membership said that they are over, whatever name they call
+	// under.
 	maxOver = 4096
 )
 

@@ -9,8 +9,9 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Where caches are not coherent, a process that ends leaves modified lines in those of its machine, which may be written back at any time. So what it
-// was granted stays in quarantine until another process of that machine has flushed it (W8):
+// Where caches are not coherent, a process that ends leaves modified lines in those of its machine, which may be
+// written back at any time. So what it was granted stays in quarantine until another process of that machine has
+// flushed it (W8):
 //
 //	writer's machine                                   lender
 //	process 1: grant, store, store, killed             quarantine
@@ -21,7 +22,8 @@ import (
 // A machine that does not come back keeps the extents until somebody says that it is off (Lift).
 
 // Left implements noderpc.Lender.
-func (l *Lender) Left(ctx context.Context, peer noderpc.Peer, request noderpc.LeftRequest) ([]noderpc.LeftExtent, error) {
+func (l *Lender) Left(ctx context.Context, peer noderpc.Peer,
+	request noderpc.LeftRequest) ([]noderpc.LeftExtent, error) {
 	home := l.homes[request.Region]
 	if home == nil {
 		return nil, notLent(request.Region)
@@ -76,7 +78,8 @@ func (e ended) list() (left []noderpc.LeftExtent) {
 	return left
 }
 
-// ended looks for those of the peer's machine: the principal is what the peer proved to be, the machine is what it says beside.
+// ended looks for those of the peer's machine: the principal is what the peer proved to be, the machine is what it says
+// beside.
 func (l *Lender) ended(peer noderpc.Peer, request noderpc.LeftRequest) (e ended) {
 	processes := map[*account]bool{} // whether each has ended, or begun anew
 	type candidate struct {

@@ -40,11 +40,11 @@ type Options struct {
 	TrustSeals bool
 	// Admit refuses peers that the cluster's membership does not know; nil: everybody who is not known to be gone.
 	Admit func(noderpc.Peer) error
-	// NodeOf tells which node a peer is of, given what it says itself: the membership may not know it yet, or not any more. Zero: nobody knows.
-	// Default: that.
+	// NodeOf tells which node a peer is of, given what it says itself: the membership may not know it yet, or not any
+	// more. Zero: nobody knows. Default: that.
 	NodeOf func(p noderpc.Peer, says noderpc.Membership) noderpc.Membership
-	// BeganAnew tells that a node has a later incarnation than the former one, which it can have only when nothing of that runs any
-	// more, in whatever process. Default: no.
+	// BeganAnew tells that a node has a later incarnation than the former one, which it can have only when nothing of
+	// that runs any more, in whatever process. Default: no.
 	BeganAnew func(former noderpc.Membership, incarnation noderpc.Incarnation) bool
 	// Confirmations: published extents are remembered until Confirm says that the catalog has them. Until then their
 	// publisher may free them, as it must when it does not know whether they were published; see also Unconfirmed.
@@ -194,7 +194,8 @@ func (l *Lender) admit(peer noderpc.Peer) error {
 }
 
 // grant takes a requested extent from the home and hands it over, or takes everything back.
-func (l *Lender) grant(ctx context.Context, home *coherence.Home, g *grant, owner string, size int64) (noderpc.Granted, error) {
+func (l *Lender) grant(ctx context.Context, home *coherence.Home, g *grant, owner string,
+	size int64) (noderpc.Granted, error) {
 	var id catalog.ExtentID
 	var at memregion.Range
 	withdrawn := false
@@ -223,7 +224,8 @@ func (l *Lender) grant(ctx context.Context, home *coherence.Home, g *grant, owne
 }
 
 // extent gets memory from the home and writes down who will have it.
-func (l *Lender) extent(home *coherence.Home, g *grant, owner string, size int64) (id catalog.ExtentID, at memregion.Range, err error) {
+func (l *Lender) extent(home *coherence.Home, g *grant, owner string,
+	size int64) (id catalog.ExtentID, at memregion.Range, err error) {
 	given, err := home.Grant(owner, g.account.domain(), size)
 	if err != nil {
 		return id, at, fmt.Errorf("grant %d bytes of region %d: %w", size, home.Region(), err)

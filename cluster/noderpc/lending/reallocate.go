@@ -12,9 +12,10 @@ import (
 )
 
 // Reallocate implements noderpc.Lender: a new extent, the content copied here. The lender copies because its memory is
-// next to it (thesis §3.8.1). The old extent stays the borrower's until it frees it: if the answer is lost, the borrower
-// still writes there, and gives the new one back by its ticket.
-func (l *Lender) Reallocate(ctx context.Context, peer noderpc.Peer, request noderpc.ReallocateRequest) (moved noderpc.Granted, err error) {
+// next to it (thesis §3.8.1). The old extent stays the borrower's until it frees it: if the answer is lost, the
+// borrower still writes there, and gives the new one back by its ticket.
+func (l *Lender) Reallocate(ctx context.Context, peer noderpc.Peer,
+	request noderpc.ReallocateRequest) (moved noderpc.Granted, err error) {
 	list, err := l.take(ctx, peer, "reallocate", []catalog.ExtentID{request.Extent}, granted)
 	if err != nil {
 		return noderpc.Granted{}, err
@@ -27,7 +28,8 @@ func (l *Lender) Reallocate(ctx context.Context, peer noderpc.Peer, request node
 }
 
 // move leaves the old extent as it is.
-func (l *Lender) move(ctx context.Context, peer noderpc.Peer, old *grant, request noderpc.ReallocateRequest) (noderpc.Granted, error) {
+func (l *Lender) move(ctx context.Context, peer noderpc.Peer, old *grant,
+	request noderpc.ReallocateRequest) (noderpc.Granted, error) {
 	home := l.homes[request.Extent.Region]
 	view := home.Generation(request.Extent.Generation)
 	if request.Size <= view.Range.Length || request.Used > view.Range.Length {
@@ -55,8 +57,9 @@ func (l *Lender) move(ctx context.Context, peer noderpc.Peer, old *grant, reques
 	return granted, nil
 }
 
-// copy works in the lender's own map. Where caches are not coherent the lender's may hold old lines of the source, which
-// the borrower has written back to memory, and must not keep new ones of the target, which the borrower will write (C3).
+// copy works in the lender's own map. Where caches are not coherent the lender's may hold old lines of the source,
+// which the borrower has written back to memory, and must not keep new ones of the target, which the borrower will
+// write (C3).
 func (l *Lender) copy(home *coherence.Home, from, to memregion.Range, used int64) error {
 	if used == 0 {
 		return nil

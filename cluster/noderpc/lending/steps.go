@@ -16,7 +16,8 @@ import (
 )
 
 // take finds what a live borrower holds (W1, W4). The caller finishes it.
-func (l *Lender) take(ctx context.Context, peer noderpc.Peer, what string, ids []catalog.ExtentID, stages ...stage) ([]*grant, error) {
+func (l *Lender) take(ctx context.Context, peer noderpc.Peer, what string, ids []catalog.ExtentID,
+	stages ...stage) ([]*grant, error) {
 	if err := l.admit(peer); err != nil {
 		return nil, l.refuse(ctx, peer, what, err)
 	}
@@ -176,7 +177,8 @@ type freed struct {
 }
 
 // takeFreed collects what the call names, as far as it can.
-func (l *Lender) takeFreed(ctx context.Context, peer noderpc.Peer, request noderpc.FreeRequest) (taken freed, failed error) {
+func (l *Lender) takeFreed(ctx context.Context, peer noderpc.Peer,
+	request noderpc.FreeRequest) (taken freed, failed error) {
 	if err := l.admit(peer); err != nil {
 		return taken, l.refuse(ctx, peer, "free", err)
 	}
@@ -221,8 +223,8 @@ func (l *Lender) takeFreed(ctx context.Context, peer noderpc.Peer, request noder
 	return taken, failed
 }
 
-// willGoBack leaves an extent to the step that is under way about it: a caller that settles has given up waiting for that.
-// Requires mu.
+// willGoBack leaves an extent to the step that is under way about it: a caller that settles has given up waiting for
+// that. Requires mu.
 func (l *Lender) willGoBack(a *account, id catalog.ExtentID) bool {
 	g := l.mu.ledger.extents[id]
 	if g == nil || g.account != a || !g.busy {
@@ -237,7 +239,8 @@ type refusalOf struct {
 	refusal *denial
 }
 
-// freeTicket finds the extent of a ticket. If there is none yet, its request will find the ticket void (W5). Requires mu.
+// freeTicket finds the extent of a ticket. If there is none yet, its request will find the ticket void (W5). Requires
+// mu.
 func (l *Lender) freeTicket(a *account, ticket noderpc.Ticket) *grant {
 	g := a.tickets[ticket]
 	switch {

@@ -17,8 +17,8 @@ import (
 // Reason is why a call was refused, as counters are labelled.
 type Reason string
 
-// The reasons for which calls are refused and counted. What an honest peer may meet (a full region, a lease that is over)
-// is not among them, but for the two limits.
+// The reasons for which calls are refused and counted. What an honest peer may meet (a full region, a lease that is
+// over) is not among them, but for the two limits.
 const (
 	// Expired: the certificate has expired since the connection began.
 	Expired Reason = "expired"
@@ -30,7 +30,8 @@ const (
 	Forged Reason = "forged"
 	// Replayed: the call is about memory whose story is over.
 	Replayed Reason = "replayed"
-	// Former: the call is about memory that a former process of the lender granted, of whose end the caller need not have heard.
+	// Former: the call is about memory that a former process of the lender granted, of whose end the caller need not
+	// have heard.
 	Former Reason = "former"
 	// Gone: the caller's incarnation was declared dead.
 	Gone Reason = "gone"
@@ -84,7 +85,8 @@ type Kind struct {
 	Reason Reason
 }
 
-// mostKinds bounds the kinds that are told apart, so that nobody fills the memory with names; callsOfOthers are the rest.
+// mostKinds bounds the kinds that are told apart, so that nobody fills the memory with names; callsOfOthers are the
+// rest.
 const (
 	mostKinds     = 512
 	callsOfOthers = "(others)"

@@ -27,7 +27,8 @@ type Holder struct {
 	State State
 }
 
-// Place is where one of a chunk's replicas is to lie: where holder number Have has it, or, if that is below 0, at a node where it is made.
+// Place is where one of a chunk's replicas is to lie: where holder number Have has it, or, if that is below 0, at a
+// node where it is made.
 type Place struct {
 	Node string
 	Have int
@@ -44,7 +45,8 @@ type Plan struct {
 	Load      map[string]int64 // bytes of first replicas
 }
 
-// Least gives one more first replica to the node that has least: of those of names that hold the chunk already, else of all of them.
+// Least gives one more first replica to the node that has least: of those of names that hold the chunk already, else of
+// all of them.
 func (t *Plan) Least(names []string, at []Holder, bytes int64) string {
 	var have []string
 	for _, h := range at {
@@ -83,8 +85,9 @@ func (t *Plan) Places(first string, at []Holder) []Place {
 //   - when it is back, the one that was made last goes;
 //   - one that is lost is made anew where it was, if that node takes rows.
 //
-// The first replica stays the first, since it says whose part of the table the chunk is, unless it is lost and its node takes no rows: then
-// another one becomes it; with hash, where the part says which rows there are, none does. A chunk without a whole replica stays as it is.
+// The first replica stays the first, since it says whose part of the table the chunk is, unless it is lost and its node
+// takes no rows: then another one becomes it; with hash, where the part says which rows there are, none does. A chunk
+// without a whole replica stays as it is.
 func (t *Plan) Mended(at []Holder) []Place {
 	asIs := AsTheyAre(at)
 	if !slices.ContainsFunc(at, func(h Holder) bool { return h.State == Whole }) {
@@ -127,9 +130,9 @@ func (t *Plan) Mended(at []Holder) []Place {
 	return to
 }
 
-// Remade says where the replicas of a chunk are to lie whose rows are made anew because none of its replicas can be read, for as long as that
-// lasts: one that may come back with its node stays on the list, as with Mended, so that the node finds its own when it is back, and is not to be
-// waited for. With a hash it stays the first (RP3).
+// Remade says where the replicas of a chunk are to lie whose rows are made anew because none of its replicas can be
+// read, for as long as that lasts: one that may come back with its node stays on the list, as with Mended, so that the
+// node finds its own when it is back, and is not to be waited for. With a hash it stays the first (RP3).
 func (t *Plan) Remade(at []Holder) []Place {
 	var to []Place
 	made := 0
@@ -186,8 +189,8 @@ func Unchanged(to []Place, n int) bool {
 	return len(to) == n
 }
 
-// Behind lists the nodes to which further replicas of a chunk may go whose first one lies on a node: of those that take rows, in the order in
-// which they are taken.
+// Behind lists the nodes to which further replicas of a chunk may go whose first one lies on a node: of those that take
+// rows, in the order in which they are taken.
 func Behind(p placement.Placement, online []string, first string) []string {
 	listed := after(p.Nodes, slices.Index(p.Nodes, first))
 	at, found := slices.BinarySearch(online, first)

@@ -1,6 +1,6 @@
 // Package distribute plans one query for several nodes: which part of it each of them works out, and how the
-// coordinator makes the answer of that. It is pure: a text, its bound tree and statistics in, data out; nothing of DuckDB is
-// linked.
+// coordinator makes the answer of that. It is pure: a text, its bound tree and statistics in, data out; nothing of
+// DuckDB is linked.
 //
 //	plan.Statement ──► outline ─► analyze ─► place ─────────────────────► *Distributed or *Single{Reason}
 //	text, sql/bind's   clauses    what is    which query, which tables
@@ -23,12 +23,12 @@
 //
 //   - query, block: any SELECT, set operation or VALUES in the statement; one SELECT with its FROM.
 //   - restricted: read in part. A restriction is a set of occurrences of tables that all fragments read their part of.
-//   - spread: how the rows of something lie over the fragments under a restriction: whole (all of them everywhere), split (each
-//     in exactly one), scattered (neither).
-//   - keys: where rows are split by hash, the columns that equal the hashed ones in every row that matters. Groups, windows and
-//     joins over keys are complete in each fragment.
-//   - form: what fragments give. Rows: of the result. Partial groups: aggregates in parts. Rows to be worked on: columns that
-//     the rest of a block needs.
+//   - spread: how the rows of something lie over the fragments under a restriction: whole (all of them everywhere),
+//     split (each in exactly one), scattered (neither).
+//   - keys: where rows are split by hash, the columns that equal the hashed ones in every row that matters. Groups,
+//     windows and joins over keys are complete in each fragment.
+//   - form: what fragments give. Rows: of the result. Partial groups: aggregates in parts. Rows to be worked on:
+//     columns that the rest of a block needs.
 //   - steady: giving the same rows whenever it is worked out.
 //   - driving table: the restricted one; the largest, if there are several.
 //
@@ -47,27 +47,32 @@
 //
 // # Invariants
 //
-//   - D1 The final answer is the single node's answer, in type and value; rows in the same order as far as ORDER BY orders them.
-//     Sums of floating point numbers may differ in their last digits, as they do between runs with several threads; so may avg
-//     of exact numbers in its last bit. Whenever anything is not certain, the statement is not split: functions, operators and
-//     kinds of nodes that are not known to be reproducible, names that two things could carry, types that are not certain.
+//   - D1 The final answer is the single node's answer, in type and value; rows in the same order as far as ORDER BY
+//     orders them. Sums of floating point numbers may differ in their last digits, as they do between runs with several
+//     threads; so may avg of exact numbers in its last bit. Whenever anything is not certain, the statement is not
+//     split: functions, operators and kinds of nodes that are not known to be reproducible, names that two things could
+//     carry, types that are not certain.
 //   - D2 A statement whose data lies on the coordinator, or that reads little, has no distributed operator at all.
-//   - D3 Column i of the final text is column i of the statement. Its name is the statement's; the caller takes it from there.
-//   - D4 Every row of a table is in exactly one part. Of a table that is split by hash, rows with equal keys are in one part, and
-//     tables that are split alike have equal keys on the same node. What else the plan says of rows follows from that.
-//   - D5 A value comes out of a stage as it went in. HUGEINT does not (Arrow has none: it comes out as DECIMAL(38,0)), so the
-//     final text casts it back; a type that is not certain does not pass through a stage but to the client.
-//   - D6 A stage has at most one fragment for each node: messages grow with nodes and stages, never with data or nodes squared.
+//   - D3 Column i of the final text is column i of the statement. Its name is the statement's; the caller takes it from
+//     there.
+//   - D4 Every row of a table is in exactly one part. Of a table that is split by hash, rows with equal keys are in one
+//     part, and tables that are split alike have equal keys on the same node. What else the plan says of rows follows
+//     from that.
+//   - D5 A value comes out of a stage as it went in. HUGEINT does not (Arrow has none: it comes out as DECIMAL(38,0)),
+//     so the final text casts it back; a type that is not certain does not pass through a stage but to the client.
+//   - D6 A stage has at most one fragment for each node: messages grow with nodes and stages, never with data or nodes
+//     squared.
 //   - D7 What more than one fragment works out for itself is steady, so that all of them see the same.
 //   - D8 A stage reads only stages before it.
 //
 // # What the caller must keep
 //
-//   - Prepare the statement as it stands first: errors, parameters' types, names and types of the result are that one's.
-//   - Ask plan.Scans about each Text; the names that it finds at Reads are those meant. A stage's relation has the columns c0, c1, …
-//     in the types that DuckDB gave them, as Arrow carries them.
-//   - Run all texts in one snapshot and under the session's settings, which are the ones that exec/plan assumes: time zone,
-//     default_null_order, default_collation, integer_division.
+//   - Prepare the statement as it stands first: errors, parameters' types, names and types of the result are that
+//     one's.
+//   - Ask plan.Scans about each Text; the names that it finds at Reads are those meant. A stage's relation has the
+//     columns c0, c1, … in the types that DuckDB gave them, as Arrow carries them.
+//   - Run all texts in one snapshot and under the session's settings, which are the ones that exec/plan assumes: time
+//     zone, default_null_order, default_collation, integer_division.
 //   - A fragment may be run by another node, and again; its rows count once.
 //
 // # What it does not do

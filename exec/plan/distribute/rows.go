@@ -83,8 +83,8 @@ func (s *spreader) joined(f *bind.From, equal equalities) spread {
 	return s.outerJoin(f, l, r)
 }
 
-// inside is what holds in the rows of an entry of FROM by itself: a row on the side that an outer join fills matters even if
-// conditions further out refuse it, for they would refuse NULLs in its place, too, but not always.
+// inside is what holds in the rows of an entry of FROM by itself: a row on the side that an outer join fills matters
+// even if conditions further out refuse it, for they would refuse NULLs in its place, too, but not always.
 func (s *spreader) inside(f *bind.From) equalities {
 	e := equalities{}
 	s.equalIn(e, f)

@@ -26,7 +26,8 @@ const cancelPatience = 10 * time.Second
 type dialed struct{ conn *pgconn.PgConn }
 
 // Dial finds out from a node's RPC where it speaks PostgreSQL's protocol, and connects there.
-func Dial(ctx context.Context, target string, notice func(Notice), options ...noderpc.DialOption) (Conversation, error) {
+func Dial(ctx context.Context, target string, notice func(Notice),
+	options ...noderpc.DialOption) (Conversation, error) {
 	node, err := noderpc.Dial(ctx, target, options...)
 	if err != nil {
 		return nil, err
@@ -72,7 +73,8 @@ func dialFrontend(ctx context.Context, frontend noderpc.Frontend, notice func(No
 	return &dialed{conn}, nil
 }
 
-// reachable tells whether the node's socket for the PostgreSQL protocol is on this machine and may be opened by this user.
+// reachable tells whether the node's socket for the PostgreSQL protocol is on this machine and may be opened by this
+// user.
 func reachable(directory string) bool {
 	if directory == "" {
 		return false

@@ -73,7 +73,8 @@ func (c *copyIn) CopyIn(ctx context.Context, stream io.Reader) (tag string, err 
 	return tag, err
 }
 
-// located says of a row that is not what its format says what PostgreSQL says: which column it lacks, and where it stands.
+// located says of a row that is not what its format says what PostgreSQL says: which column it lacks, and where it
+// stands.
 func (c *copyIn) located(err error) error {
 	var data *pgcopy.DataError
 	if !errors.As(err, &data) {

@@ -9,7 +9,8 @@ import (
 	"github.com/csmsql/csmsql/wire/pgformat"
 )
 
-// withOrigins is schema with what wire tells of the tables that its columns are of. origins as engine.Statement gives them.
+// withOrigins is schema with what wire tells of the tables that its columns are of. origins as engine.Statement gives
+// them.
 func withOrigins(schema *arrow.Schema, origins []pgcatalog.Origin) *arrow.Schema {
 	if schema == nil || len(origins) != schema.NumFields() {
 		return schema

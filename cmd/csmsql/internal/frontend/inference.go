@@ -128,7 +128,8 @@ func operator(e *pg.A_Expr) string {
 	return e.Name[len(e.Name)-1].GetString_().GetSval()
 }
 
-// compute: PostgreSQL gives an operand without a type the other operand's. A cast says what that is, a column must be asked.
+// compute: PostgreSQL gives an operand without a type the other operand's. A cast says what that is, a column must be
+// asked.
 func (f *parameterPlaces) compute(e *pg.A_Expr) {
 	switch operator(e) {
 	case "+", "-", "*", "/", "%":

@@ -11,9 +11,9 @@ import (
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
-// pgJDBC's simple mode writes numbers as '1.23456'::numeric. DuckDB's numeric has three digits after the point, PostgreSQL's
-// those that are written: such a type is rewritten, and positions in errors are moved back. Texts that mean other bytes or arrays
-// than in PostgreSQL are the engine's business.
+// pgJDBC's simple mode writes numbers as '1.23456'::numeric. DuckDB's numeric has three digits after the point,
+// PostgreSQL's those that are written: such a type is rewritten, and positions in errors are moved back. Texts that
+// mean other bytes or arrays than in PostgreSQL are the engine's business.
 
 // mayHaveNumerics tells cheaply that a statement has nothing to rewrite.
 func mayHaveNumerics(sql string) bool {

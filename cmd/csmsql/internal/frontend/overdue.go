@@ -15,8 +15,9 @@ import (
 	"github.com/csmsql/csmsql/engine/overdue"
 )
 
-// A statement that is cancelled, or has taken too long, fails soon, whether DuckDB looks or not: inside of one value of levenshtein over long
-// texts, or while it plans a long one, it does not. So the connection's goroutine does not call the engine itself where that may take long:
+// A statement that is cancelled, or has taken too long, fails soon, whether DuckDB looks or not: inside of one value of
+// levenshtein over long texts, or while it plans a long one, it does not. So the connection's goroutine does not call
+// the engine itself where that may take long:
 //
 //	connection ── do ──► the session's caller ──► engine
 //	     │ ◄─── returned ──────────┘
@@ -25,15 +26,17 @@ import (
 //
 // What is prompt it does itself.
 //
-// The engine's session stays the caller's until the call returns. What has to be done with it meanwhile (close a result, roll back) waits in
-// later; what the client asks next waits in Settle, for as long as that statement may take. A client that leaves does not wait: its connection
-// ends, and the session stays behind at its place, and on the account, until the call returns.
+// The engine's session stays the caller's until the call returns. What has to be done with it meanwhile (close a
+// result, roll back) waits in later; what the client asks next waits in Settle, for as long as that statement may take.
+// A client that leaves does not wait: its connection ends, and the session stays behind at its place, and on the
+// account, until the call returns.
 
 // graceOfCalls leaves DuckDB time to hear of an interruption.
 const graceOfCalls = 50 * time.Millisecond
 
 const (
-	// lateBy is how much lower the priority of a late call's thread becomes: others have three times as much of the processors.
+	// lateBy is how much lower the priority of a late call's thread becomes: others have three times as much of the
+	// processors.
 	lateBy = 5
 	// background is that of one whose client has left: it has what others leave.
 	background = 19
@@ -41,7 +44,8 @@ const (
 
 // leavable is a call that may be left alone.
 type leavable interface {
-	// computes is false of a call that waits for its client again and again, which a thread of its own makes slower: that thread does not give way.
+	// computes is false of a call that waits for its client again and again, which a thread of its own makes slower:
+	// that thread does not give way.
 	computes() bool
 	// charge takes memory for what stays behind, which refund gives back. False: there is none.
 	charge() bool
@@ -73,8 +77,8 @@ type job struct {
 	computes bool
 }
 
-// do runs call. It returns true when the call is overdue: ctx has ended, and nothing is lost (leavable). What the call leaves behind is to be cleared up
-// by after.
+// do runs call. It returns true when the call is overdue: ctx has ended, and nothing is lost (leavable). What the call
+// leaves behind is to be cleared up by after.
 func (c *calls) do(ctx context.Context, l leavable, call func()) (overdue bool) {
 	if c.jobs == nil {
 		c.jobs, c.returned, c.ended = make(chan job), make(chan struct{}, 1), make(chan struct{})
@@ -148,7 +152,8 @@ func priority(thread int) (int, error) {
 	return 20 - said, err // that is how Linux says it
 }
 
-// serve is the caller. A thread whose priority is lower cannot have its own again without privileges: it ends, with the goroutine that is locked to it.
+// serve is the caller. A thread whose priority is lower cannot have its own again without privileges: it ends, with the
+// goroutine that is locked to it.
 func (c *calls) serve() {
 	for job := range c.jobs {
 		if job.computes {
@@ -259,7 +264,8 @@ func (c *calls) settle(ctx context.Context) error {
 	return nil
 }
 
-// close ends the caller. Nothing is called afterwards. It returns what is closed when the caller has ended, if it waits for an overdue call; nil: it has.
+// close ends the caller. Nothing is called afterwards. It returns what is closed when the caller has ended, if it waits
+// for an overdue call; nil: it has.
 func (c *calls) close() (ended <-chan struct{}) {
 	if c.jobs == nil {
 		return nil
@@ -279,8 +285,8 @@ const promptText = 128
 // promptWords begin statements that nothing is planned for.
 var promptWords = []string{"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "set", "reset", "show", "deallocate", "discard", "close"}
 
-// isPrompt tells texts that cannot take long to plan, which the connection's goroutine does itself: to wake another one, and be woken by it, costs as
-// much as they do. A SELECT among them calls no function and names no table or view.
+// isPrompt tells texts that cannot take long to plan, which the connection's goroutine does itself: to wake another
+// one, and be woken by it, costs as much as they do. A SELECT among them calls no function and names no table or view.
 func isPrompt(sql string) bool {
 	if len(sql) > promptText || strings.ContainsAny(sql, "(") {
 		return false

@@ -128,7 +128,8 @@ func (s *session) prepare(ctx context.Context, text *lex.Text, in string, declar
 	return s.prepareCopyIn(ctx, st, head, options)
 }
 
-func (s *session) prepareCopyIn(ctx context.Context, st *prepared, head *statement.Copy, options pgcopy.Options) (wire.Statement, error) {
+func (s *session) prepareCopyIn(ctx context.Context, st *prepared, head *statement.Copy,
+	options pgcopy.Options) (wire.Statement, error) {
 	columns, err := s.copyTarget(ctx, head)
 	if err == nil {
 		options, err = columnOptions(head, columns, options)

@@ -9,8 +9,8 @@ import (
 	"github.com/csmsql/csmsql/wire/pgformat"
 )
 
-// SQL and the protocol have one set of names of prepared statements, as in PostgreSQL: PREPARE's are the engine's, Parse's are wire's,
-// and each side asks the other through here.
+// SQL and the protocol have one set of names of prepared statements, as in PostgreSQL: PREPARE's are the engine's,
+// Parse's are wire's, and each side asks the other through here.
 
 // statements are those that Parse named, as the engine sees them.
 type statements struct{ client wire.Client }

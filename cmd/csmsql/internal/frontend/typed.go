@@ -20,12 +20,12 @@ import (
 )
 
 // The engine's planner, DuckDB, is not told what types a client's parameters have, and takes one that nothing around it
-// gives a type for text: SELECT $1 + 1 fails, x = ANY($1) too. Such a parameter is given its type in the statement's text, as
-// CAST($1 AS INTEGER), and positions in errors are moved back. Where its place says the type, the text stays as it is:
-// bare parameters are what chunks are pruned by.
+// gives a type for text: SELECT $1 + 1 fails, x = ANY($1) too. Such a parameter is given its type in the statement's
+// text, as CAST($1 AS INTEGER), and positions in errors are moved back. Where its place says the type, the text stays
+// as it is: bare parameters are what chunks are pruned by.
 
-// numericScale is how many digits a numeric parameter may have after the point where its place does not say its type: the
-// engine has no decimals without a scale. More digits are an error (exactNumerics), never rounded.
+// numericScale is how many digits a numeric parameter may have after the point where its place does not say its type:
+// the engine has no decimals without a scale. More digits are an error (exactNumerics), never rounded.
 const numericScale = 18
 
 // sqlNames are the engine's names of the types that a parameter can be cast to.
@@ -45,7 +45,8 @@ func sqlName(oid uint32) string {
 	return sqlNames[oid]
 }
 
-// plan prepares a statement. It returns the parameters' types (F2), and how the text that was prepared differs from sql.
+// plan prepares a statement. It returns the parameters' types (F2), and how the text that was prepared differs from
+// sql.
 func (s *session) plan(ctx context.Context, text *lex.Text, in string,
 	declared []uint32) (*engine.Statement, []uint32, rewriting, error) {
 	sql := text.SQL
@@ -203,7 +204,8 @@ type replacement struct {
 	by         string
 }
 
-// rewriting is a client's text and the one that the engine is given. The zero value is that of a text that is given as it is.
+// rewriting is a client's text and the one that the engine is given. The zero value is that of a text that is given as
+// it is.
 type rewriting struct {
 	clients, given string
 	made           edit.List

@@ -12,7 +12,8 @@ import (
 	"github.com/csmsql/csmsql/wire"
 )
 
-// refuseGrace is how long those who have come, and not said yet what they want, may take for that when the doors are to be another's.
+// refuseGrace is how long those who have come, and not said yet what they want, may take for that when the doors are to
+// be another's.
 const refuseGrace = time.Second
 
 // refuse tells everybody at every door why nobody is let in, until stop is called.

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// door is one of the node's listeners. It is there from the node's first start to its end, also while the node begins anew: its socket never goes, and
-// its port is never another program's. One after the other serves there; whoever comes while nobody does waits for the next. Its goroutine ends with
-// close.
+// door is one of the node's listeners. It is there from the node's first start to its end, also while the node begins
+// anew: its socket never goes, and its port is never another program's. One after the other serves there; whoever comes
+// while nobody does waits for the next. Its goroutine ends with close.
 type door struct {
 	listener net.Listener
 	arrivals chan arrival // unbuffered: a connection is somebody's, or still the door's

@@ -78,8 +78,8 @@ func doorAt(l net.Listener, err error) (*door, error) {
 	return newDoor(l), nil
 }
 
-// listenUnix waits a moment for a former node that is just ending: a killed process lets its locks go only after the kernel has
-// taken its gigabytes of mappings apart, and "kill, then start again" must work.
+// listenUnix waits a moment for a former node that is just ending: a killed process lets its locks go only after the
+// kernel has taken its gigabytes of mappings apart, and "kill, then start again" must work.
 func listenUnix(path string) (net.Listener, error) {
 	const patience, poll = 2 * time.Second, 20 * time.Millisecond
 	for end := time.Now().Add(patience); ; time.Sleep(poll) {

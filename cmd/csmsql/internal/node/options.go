@@ -157,8 +157,8 @@ func directory(flag, path string) (string, error) {
 	return absolute, nil
 }
 
-// TableNamed is the table that a command is given, as it is called and not as SQL would write it: schema.table, or table
-// alone, whose schema is empty.
+// TableNamed is the table that a command is given, as it is called and not as SQL would write it: schema.table, or
+// table alone, whose schema is empty.
 func TableNamed(text string) catalog.TableName {
 	if schema, name, qualified := strings.Cut(text, "."); qualified {
 		return catalog.TableName{Schema: schema, Name: name}

@@ -34,8 +34,8 @@ type Ready struct {
 }
 
 // Run opens a node and serves it until ctx ends or a listener fails. ready is called when everything answers: once, and
-// again each time that the node has come back: into a cluster that had fenced it off, or from a failure of DuckDB's. A node that has been in its
-// cluster waits for that however long etcd cannot be asked.
+// again each time that the node has come back: into a cluster that had fenced it off, or from a failure of DuckDB's. A
+// node that has been in its cluster waits for that however long etcd cannot be asked.
 func Run(ctx context.Context, options Options, ready func(Ready)) (err error) {
 	options, err = options.complete()
 	if err != nil {
@@ -136,7 +136,8 @@ func knownBy(e *engine.Engine) (list []string) {
 	return list
 }
 
-// warnOfAbandoned says once which files beside the node's region take memory for nobody: a data directory that is removed leaves its region.
+// warnOfAbandoned says once which files beside the node's region take memory for nobody: a data directory that is
+// removed leaves its region.
 func (n *serving) warnOfAbandoned(s noderpc.Status) {
 	for _, region := range s.Regions {
 		if region.Gone != "" {
@@ -170,7 +171,8 @@ type serving struct {
 	frontend noderpc.Frontend
 }
 
-// hasten has the process end by Stuck when the node does not, from the end of ctx on, until the returned function is called.
+// hasten has the process end by Stuck when the node does not, from the end of ctx on, until the returned function is
+// called.
 func (n *serving) hasten(ctx context.Context) (stop func()) {
 	if n.options.Stuck == nil {
 		return func() {}

@@ -13,8 +13,8 @@ const SocketName = "csmsql.sock"
 // DataVariable is the environment variable that names the data directory.
 const DataVariable = "CSMSQL_DATA"
 
-// DefaultData is the data directory of a user's node: $CSMSQL_DATA, or csmsql below $XDG_DATA_HOME or ~/.local/share, or
-// ./csmsql-data for those who have no home.
+// DefaultData is the data directory of a user's node: $CSMSQL_DATA, or csmsql below $XDG_DATA_HOME or ~/.local/share,
+// or ./csmsql-data for those who have no home.
 func DefaultData() string {
 	if dir := os.Getenv(DataVariable); dir != "" {
 		return dir
@@ -28,8 +28,8 @@ func DefaultData() string {
 	return "csmsql-data"
 }
 
-// Target completes what --to says: nothing means the default node, a directory the node whose data directory it is, anything
-// else is the socket's path or host:port as it stands.
+// Target completes what --to says: nothing means the default node, a directory the node whose data directory it is,
+// anything else is the socket's path or host:port as it stands.
 func Target(to string) string {
 	if to == "" {
 		to = DefaultData()

@@ -2,8 +2,8 @@ package shell
 
 import "github.com/csmsql/csmsql/sql/lex"
 
-// complete tells whether a text ends outside of quotes and comments with a semicolon: then its statements can run. A text
-// of nothing but white space and comments is not complete, and costs nothing to go on with.
+// complete tells whether a text ends outside of quotes and comments with a semicolon: then its statements can run. A
+// text of nothing but white space and comments is not complete, and costs nothing to go on with.
 func complete(text string) bool {
 	ended := false
 	t := lex.Client.Next(text, 0)

@@ -50,12 +50,12 @@ static int csm_test_churn(unsigned threads, size_t count, size_t bytes) {
 */
 import "C"
 
-// FreeLarge frees one block of so many bytes. glibc takes its size for its thresholds, unless they were set: blocks up to this
-// size then come from arenas, and arenas keep twice as much at their end.
+// FreeLarge frees one block of so many bytes. glibc takes its size for its thresholds, unless they were set: blocks up
+// to this size then come from arenas, and arenas keep twice as much at their end.
 func FreeLarge(bytes int) { C.csm_test_free_large(C.size_t(bytes)) }
 
-// Churn has each of so many new threads, all at once so that each has an arena of its own if there are enough, take count
-// blocks of so many bytes, write to them, and free them, the last first. False: malloc refused one.
+// Churn has each of so many new threads, all at once so that each has an arena of its own if there are enough, take
+// count blocks of so many bytes, write to them, and free them, the last first. False: malloc refused one.
 func Churn(threads, count, bytes int) bool {
 	return C.csm_test_churn(C.uint(threads), C.size_t(count), C.size_t(bytes)) != 0
 }

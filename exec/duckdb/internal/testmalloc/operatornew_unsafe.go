@@ -49,8 +49,8 @@ static int csm_test_operator_new_refuses(void) {
 */
 import "C"
 
-// OperatorNew takes a block of so many bytes from each of C++'s operators new, writes to all of them, and gives each to an
-// operator delete that may free it. False: one of them is not a block of its own.
+// OperatorNew takes a block of so many bytes from each of C++'s operators new, writes to all of them, and gives each to
+// an operator delete that may free it. False: one of them is not a block of its own.
 func OperatorNew(bytes int) bool { return C.csm_test_operator_new(C.size_t(bytes)) != 0 }
 
 // OperatorNewRefuses tells whether those that do not throw give nothing for what no machine has.
