@@ -12,6 +12,7 @@
 //	workers  short statements and TPC-H:      a node with workers against one without
 //	cancel   statements that are cancelled:   how long they go on, in either of those nodes
 //	writes   one-row INSERTs, durable:        csmsql serve, on file and on shm, against PostgreSQL
+//	growth   what statements take:            with 10, 1,000 and 10,000 tables, and chunks, against the fewest
 //
 // Run is the way in. What belongs in a process of its own (the nodes, the readers) is this program again: it starts
 // itself with arguments that Child knows, talks with it by JSON over its standard input and output, and takes it along
@@ -29,8 +30,8 @@
 //     is measured here, or far from the limit.
 //   - B3: a goal that is missed is printed as missed. Tests check answers and counters, never times.
 //   - B4: nothing outlives a benchmark: processes, regions and directories go with it, also when it is cancelled. Only
-//     SIGKILL leaves something behind: directories csmsql-bench-* of cluster, egress, workers, cancel and writes in the
-//     temporary directory and /dev/shm.
+//     SIGKILL leaves something behind: directories csmsql-bench-* of cluster, egress, workers, cancel, writes and growth in
+//     the temporary directory and /dev/shm.
 //
 // It does not profile, keeps no history and compares no machines. It knows no flags: cmd/csmsql wires them.
 package bench

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
+	"github.com/csmsql/csmsql/bench/growing"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
 )
@@ -25,6 +26,8 @@ type memberSetting struct {
 	// Begin a cluster, or join that of Etcd; neither: the node is alone, as the single-node build is.
 	Begin bool
 	Etcd  string
+	// Fixed: small chunks stay as they are.
+	Fixed bool
 
 	processors []int // that the process is kept to; nil: all
 }
@@ -89,7 +92,10 @@ func memberRole(ctx context.Context, args []string, talk *conversation) (err err
 const memberSocket = "csmsql.sock"
 
 func (m memberSetting) config(data, region string) engine.Config {
-	c := engine.Config{Directory: data, RegionDirectory: region, RegionBytes: m.RegionBytes, MemoryBytes: m.MemoryBytes, Threads: m.Threads, Node: m.Name}
+	c := engine.Config{
+		Directory: data, RegionDirectory: region, RegionBytes: m.RegionBytes, MemoryBytes: m.MemoryBytes,
+		Threads: m.Threads, Node: m.Name, NoCompaction: m.Fixed,
+	}
 	if m.Begin || m.Etcd != "" {
 		c.Cluster = &engine.Cluster{Init: m.Begin, Address: filepath.Join(data, memberSocket)}
 		if !m.Begin {
@@ -116,6 +122,10 @@ func (m memberSetting) serve(ctx context.Context, e *engine.Engine, talk *conver
 			_, err = session.Exec(ctx, r.SQL)
 		case "ask":
 			result, err = ask(ctx, session, r)
+		case "grow":
+			result, err = growing.Make(ctx, e, session, r.Wanted)
+		case "repeat":
+			result, err = growing.Repeat(ctx, session, r.SQL, r.Before, r.Parameters)
 		case "work":
 			result, err = worked()
 		default:

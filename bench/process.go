@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/csmsql/csmsql/bench/growing"
 )
 
 // childWord is the first argument of a process that a benchmark starts of its own program.
@@ -85,6 +87,10 @@ type request struct {
 	Placement   string  `json:"placement,omitempty"`
 	SQL         string  `json:"sql,omitempty"`
 	Answer      bool    `json:"answer,omitempty"`
+	// Of growth's nodes: what there is to be, and what to repeat with which parameters, each time after another one.
+	Wanted     growing.Wanted `json:"wanted,omitzero"`
+	Parameters [][]int64      `json:"parameters,omitempty"`
+	Before     string         `json:"before,omitempty"`
 	// Descriptor of a table that thesis created.
 	Descriptor []byte `json:"descriptor,omitempty"`
 }

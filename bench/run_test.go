@@ -24,7 +24,7 @@ func small(t *testing.T) Options {
 }
 
 func TestNames(t *testing.T) {
-	all := []string{"attach", "cancel", "cluster", "egress", "readers", "steps", "thesis", "tpch", "workers", "writes"}
+	all := []string{"attach", "cancel", "cluster", "egress", "growth", "readers", "steps", "thesis", "tpch", "workers", "writes"}
 	require.Equal(t, all, Names())
 	_, err := Run(t.Context(), "speed", Options{})
 	require.EqualError(t, err, `bench: there is no benchmark "speed"; there are `+strings.Join(all, ", "))
@@ -198,6 +198,27 @@ func TestEgress(t *testing.T) {
 	o.sabotage = true
 	_, err = Run(t.Context(), "egress", o)
 	require.ErrorContains(t, err, "a wrong answer")
+}
+
+// Each size is asked everything as often, and a wrong row is found before anything is timed.
+func TestGrowth(t *testing.T) {
+	o := small(t)
+	o.MaxRows = 4_000
+	r, err := Run(t.Context(), "growth", o)
+	require.NoError(t, err)
+	common := commonSteps()
+	require.Len(t, r.Goals, 2*len(common))
+	require.Len(t, r.Rows, 2*len(common)+2+4)
+	for _, what := range []string{"tables", "chunks"} {
+		for _, size := range []int{1, 4, 40} {
+			for _, step := range common {
+				require.Len(t, r.Samples[fmt.Sprintf("%d %s, %s", size, what, step.name)], step.times)
+			}
+		}
+	}
+	o.sabotage = true
+	_, err = Run(t.Context(), "growth", o)
+	require.ErrorContains(t, err, "of them, a row of another table by its key: a wrong answer")
 }
 
 // Every number of clients inserts on every side, what was acknowledged is there, and nothing is refused.
