@@ -58,8 +58,9 @@ type ledger struct {
 	current   *state
 	leases    map[LeaseID]*lease
 	nextLease LeaseID
-	domains   map[coherence.Domain]int // leases per domain
-	versions  map[*TableVersion]*versionState
+	domains   map[coherence.Domain]int    // leases per domain
+	living    chain                       // states that are current or leased
+	pinned    map[coherence.Domain]*chain // those of them that are pinned for a domain
 	pages     map[PageID]*pageState
 	shared    map[ExtentID]int // extents in more than one living page: in how many (K3)
 	garbage   []garbage        // dead pages that are still in the store
@@ -92,15 +93,10 @@ type state struct {
 	loaded   bool // every page's extents are known
 }
 
-type versionState struct {
-	refs int // states that contain it
-	pins map[coherence.Domain]int
-}
-
 type pageState struct {
 	refs    int // versions that contain it
 	extents []ExtentID
-	pins    map[coherence.Domain]int
+	pins    map[coherence.Domain]int // versions that are pinned for a domain
 }
 
 // Open reads the catalog from its store, or begins one if the store is empty. Versions that were only held by leases of
@@ -123,7 +119,7 @@ func Open(ctx context.Context, st Store, lender Lender, options Options) (*Catal
 	c.source = hugetable.NewSource(c, options.CacheBytes)
 	c.mu.leases = map[LeaseID]*lease{}
 	c.mu.domains = map[coherence.Domain]int{}
-	c.mu.versions = map[*TableVersion]*versionState{}
+	c.mu.pinned = map[coherence.Domain]*chain{}
 	c.mu.pages = map[PageID]*pageState{}
 	c.mu.shared = map[ExtentID]int{}
 	c.mu.regions = map[memregion.RegionID]*RegionRecord{}
@@ -218,7 +214,7 @@ func (r *reading) item(item store.Item) error {
 	}
 	switch kind, rest, _ := strings.Cut(item.Key, "/"); kind + "/" {
 	case schemaPrefix:
-		r.contents.schemas[rest] = schemaEntry{item.Revision, string(item.Value)}
+		r.contents.setSchema(rest, schemaEntry{item.Revision, string(item.Value)})
 	case namePrefix:
 		schema, name, ok := strings.Cut(rest, nameSeparator)
 		if !ok {
@@ -230,13 +226,13 @@ func (r *reading) item(item store.Item) error {
 		if err != nil {
 			return err
 		}
-		r.contents.tables[v.Table().Name] = tableEntry{version: v, revision: item.Revision}
+		r.contents.setTable(v.Table().Name, tableEntry{version: v, revision: item.Revision})
 	case viewPrefix:
 		v, err := decodeView(item.Value)
 		if err != nil {
 			return err
 		}
-		r.contents.views[v.Name] = viewEntry{view: v, revision: item.Revision}
+		r.contents.setView(v.Name, viewEntry{view: v, revision: item.Revision})
 	case regionPrefix:
 		g, err := decodeRegion(item.Value)
 		if err != nil {
@@ -251,12 +247,12 @@ func (r *reading) item(item store.Item) error {
 
 // check joins names and relations: each must have the other.
 func (r *reading) check() error {
-	if found := len(r.contents.tables) + len(r.contents.views); found != len(r.names) {
+	if found := r.contents.tables.Len() + r.contents.views.Len(); found != len(r.names) {
 		return damaged("names", fmt.Errorf("%d names for %d tables and views", len(r.names), found))
 	}
 	for name := range r.names {
-		_, table := r.contents.tables[name]
-		_, view := r.contents.views[name]
+		_, table := r.contents.tables.Get(name)
+		_, view := r.contents.views.Get(name)
 		if table == view || !r.contents.HasSchema(name.Schema) {
 			return damaged("names", fmt.Errorf("%q names no table or view, or both, or has no schema", name))
 		}

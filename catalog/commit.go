@@ -83,7 +83,7 @@ func (w *commit) add(ctx context.Context, r *request) error {
 		return err
 	}
 	for name, v := range rows {
-		w.next.tables[name] = tableEntry{version: v}
+		w.next.setTable(name, tableEntry{version: v})
 		w.changed[name] = true
 	}
 	if err := w.redefine(ctx, t, rows); err != nil {
@@ -99,10 +99,10 @@ func (w *commit) add(ctx context.Context, r *request) error {
 // changedRows is the version that a table gets by the transaction, behind what others have committed to it since: nil
 // if the name means another relation by it, or none. What does not go together is ErrConflict (K5).
 func (w *commit) changedRows(ctx context.Context, t *Transaction, name TableName) (*TableVersion, error) {
-	before, existed := t.base.tables[name]
-	after, exists := t.own.tables[name]
-	same := w.current.views[name] == t.base.views[name] && w.sameRows(t, name)
-	for _, v := range []*TableVersion{before.version, w.current.tables[name].version} {
+	before, existed := t.base.tables.Get(name)
+	after, exists := t.own.tables.Get(name)
+	same := w.current.views.Of(name) == t.base.views.Of(name) && w.sameRows(t, name)
+	for _, v := range []*TableVersion{before.version, w.current.tables.Of(name).version} {
 		// Its pages may die by this; what is in them must be known by then.
 		if v == nil {
 			continue
@@ -117,7 +117,7 @@ func (w *commit) changedRows(ctx context.Context, t *Transaction, name TableName
 		}
 		return nil, nil
 	}
-	now, ok := w.next.tables[name]
+	now, ok := w.next.tables.Get(name)
 	if !ok {
 		return nil, conflict("relation", name.String())
 	}
@@ -132,14 +132,14 @@ func (w *commit) changedRows(ctx context.Context, t *Transaction, name TableName
 // sameRows tells whether a name means the table that it meant in the transaction's snapshot, with the same rows: chunks
 // may have moved, or been folded.
 func (w *commit) sameRows(t *Transaction, name TableName) bool {
-	before, had := t.base.tables[name]
-	now, has := w.current.tables[name]
+	before, had := t.base.tables.Get(name)
+	now, has := w.current.tables.Get(name)
 	return had == has && (!had || now.version.SameRows(before.version))
 }
 
 // seal writes a table's next version.
 func (w *commit) seal(ctx context.Context, name TableName) error {
-	v := w.next.tables[name].version
+	v := w.next.tables.Of(name).version
 	sealed, pages, err := v.Seal(ctx, v.Version()+1)
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (w *commit) seal(ctx context.Context, name TableName) error {
 		return err
 	}
 	id := v.Table().ID
-	if now, ok := w.current.tables[name]; ok && now.version.Table().ID == id {
+	if now, ok := w.current.tables.Get(name); ok && now.version.Table().ID == id {
 		w.compares(unchanged(tableKey(id), now.revision))
 		w.rows[tableKey(id)] = true
 	} else {
@@ -157,7 +157,7 @@ func (w *commit) seal(ctx context.Context, name TableName) error {
 	}
 	w.pages = append(w.pages, pages...)
 	w.put(tableKey(id), record)
-	w.next.tables[name] = tableEntry{version: sealed}
+	w.next.setTable(name, tableEntry{version: sealed})
 	return nil
 }
 
@@ -221,14 +221,14 @@ func (w *commit) remove(key string) { w.write.Deletes = append(w.write.Deletes, 
 
 func (w *commit) schemas(t *Transaction) error {
 	for name := range t.schema {
-		before, had := t.base.schemas[name]
-		if now, has := w.current.schemas[name]; now != before || has != had {
+		before, had := t.base.schemas.Get(name)
+		if now, has := w.current.schemas.Get(name); now != before || has != had {
 			return conflict("schema", name)
 		}
 		w.compares(unchanged(schemaKey(name), before.revision))
 		if had && t.commented[name] && t.own.HasSchema(name) {
-			w.put(schemaKey(name), []byte(t.own.schemas[name].comment))
-			w.next.schemas[name] = t.own.schemas[name]
+			w.put(schemaKey(name), []byte(t.own.schemas.Of(name).comment))
+			w.next.setSchema(name, t.own.schemas.Of(name))
 			continue
 		}
 		if had { // it was dropped, and perhaps made again: nobody may have put something into it
@@ -238,12 +238,12 @@ func (w *commit) schemas(t *Transaction) error {
 				}
 			}
 			w.compares(store.NothingNewer(namesOf(name), t.base.revision))
-			delete(w.next.schemas, name)
+			w.next.dropSchema(name)
 		}
 		switch {
 		case t.own.HasSchema(name):
-			w.put(schemaKey(name), []byte(t.own.schemas[name].comment))
-			w.next.schemas[name] = schemaEntry{comment: t.own.schemas[name].comment}
+			w.put(schemaKey(name), []byte(t.own.schemas.Of(name).comment))
+			w.next.setSchema(name, schemaEntry{comment: t.own.schemas.Of(name).comment})
 		case had:
 			w.remove(schemaKey(name))
 		}
@@ -253,11 +253,10 @@ func (w *commit) schemas(t *Transaction) error {
 
 // relation is a name that means another table or view than before, or one and not the other.
 func (w *commit) relation(ctx context.Context, t *Transaction, name TableName) error {
-	_, isTable := t.base.tables[name]
-	table := w.current.tables[name] // which has the rows that it had, or this is a conflict
-	view, isView := t.base.views[name]
-	delete(w.next.tables, name)
-	delete(w.next.views, name)
+	_, isTable := t.base.tables.Get(name)
+	table := w.current.tables.Of(name) // which has the rows that it had, or this is a conflict
+	view, isView := t.base.views.Get(name)
+	w.next.drop(name)
 	switch {
 	case isTable:
 		key := tableKey(table.version.Table().ID)
@@ -288,7 +287,7 @@ func (w *commit) readers(t *Transaction) {
 			continue // the transaction took it away again, and the view with it
 		}
 		key := tableKey(id)
-		if _, view := t.base.views[name]; view {
+		if _, view := t.base.views.Get(name); view {
 			key = viewKey(id)
 		}
 		w.compares(store.Present(key))
@@ -310,7 +309,7 @@ func (w *commit) readers(t *Transaction) {
 // (K10). It leaves a mark for views to come, as those do.
 func (w *commit) alteredBelow(t *Transaction, rows map[TableName]*TableVersion) {
 	for name, v := range rows {
-		if before, ok := t.base.tables[name]; ok && !hugetable.SameNumbers(before.version, v) {
+		if before, ok := t.base.tables.Get(name); ok && !hugetable.SameNumbers(before.version, v) {
 			w.compares(store.NothingNewer(readerKey(v.Table().ID), t.base.revision))
 			w.put(columnsKey(v.Table().ID), nil)
 		}
@@ -318,13 +317,13 @@ func (w *commit) alteredBelow(t *Transaction, rows map[TableName]*TableVersion) 
 }
 
 func (w *commit) newRelation(ctx context.Context, t *Transaction, name TableName, existed bool) error {
-	table, isTable := t.own.tables[name]
-	view, isView := t.own.views[name]
+	table, isTable := t.own.tables.Get(name)
+	view, isView := t.own.views.Get(name)
 	if (isTable || isView) && !existed && !t.schema[name.Schema] {
-		if w.current.schemas[name.Schema] != t.base.schemas[name.Schema] {
+		if w.current.schemas.Of(name.Schema) != t.base.schemas.Of(name.Schema) {
 			return conflict("schema", name.Schema)
 		}
-		w.compares(unchanged(schemaKey(name.Schema), t.base.schemas[name.Schema].revision))
+		w.compares(unchanged(schemaKey(name.Schema), t.base.schemas.Of(name.Schema).revision))
 	}
 	switch {
 	case isTable:
@@ -332,7 +331,7 @@ func (w *commit) newRelation(ctx context.Context, t *Transaction, name TableName
 		if err != nil {
 			return err
 		}
-		w.next.tables[name] = tableEntry{version: v}
+		w.next.setTable(name, tableEntry{version: v})
 		w.changed[name] = true
 	case isView:
 		record, err := view.view.encode()
@@ -341,25 +340,23 @@ func (w *commit) newRelation(ctx context.Context, t *Transaction, name TableName
 		}
 		w.put(viewKey(view.view.ID), record)
 		w.put(nameKey(name), encodeName(kindView, view.view.ID))
-		w.next.views[name] = viewEntry{view: view.view}
+		w.next.setView(name, viewEntry{view: view.view})
 	}
 	return nil
 }
 
 // renamed is the version that a table gets under a new name: what was done to it, done to what it is now.
 func (w *commit) renamed(ctx context.Context, t *Transaction, v *TableVersion) (*TableVersion, error) {
-	for name := range t.relation {
-		before, now := t.base.tables[name], w.current.tables[name]
-		if before.version == nil || before.version.Table().ID != v.Table().ID {
-			continue
-		}
-		if now.version == nil {
-			return nil, conflict("relation", name.String())
-		}
-		v, err := v.Rebase(ctx, before.version, now.version)
-		return v, diverged(err)
+	name, ok := t.base.names.Get(v.Table().ID)
+	if !ok || !t.relation[name] {
+		return v, nil
 	}
-	return v, nil
+	before, now := t.base.tables.Of(name), w.current.tables.Of(name)
+	if now.version == nil {
+		return nil, conflict("relation", name.String())
+	}
+	v, err := v.Rebase(ctx, before.version, now.version)
+	return v, diverged(err)
 }
 
 func diverged(err error) error {
@@ -491,16 +488,16 @@ func (w *commit) show(revision Revision) {
 // date puts the revision to what a transaction wrote.
 func (w *commit) date(t *Transaction, revision Revision) {
 	for name := range t.schema {
-		if _, ok := w.next.schemas[name]; ok {
-			w.next.schemas[name] = schemaEntry{revision, w.next.schemas[name].comment}
+		if _, ok := w.next.schemas.Get(name); ok {
+			w.next.setSchema(name, schemaEntry{revision, w.next.schemas.Of(name).comment})
 		}
 	}
 	for name := range t.relation {
-		if e, ok := w.next.tables[name]; ok {
-			w.next.tables[name] = tableEntry{e.version, revision}
+		if e, ok := w.next.tables.Get(name); ok {
+			w.next.setTable(name, tableEntry{e.version, revision})
 		}
-		if e, ok := w.next.views[name]; ok {
-			w.next.views[name] = viewEntry{e.view, revision}
+		if e, ok := w.next.views.Get(name); ok {
+			w.next.setView(name, viewEntry{e.view, revision})
 		}
 	}
 }

@@ -1,22 +1,26 @@
 package catalog
 
 import (
-	"maps"
-	"slices"
+	"cmp"
+	"iter"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/store"
+	"github.com/csmsql/csmsql/internal/persistent"
 )
 
-// Contents is everything that one revision, or one transaction, sees. It is immutable; its maps are shared.
+// Contents is everything that one revision, or one transaction, sees. It is immutable, but for who makes it. It shares
+// with the contents that it was made of whatever is the same (decision 0047).
 type Contents struct {
 	revision Revision
-	schemas  map[string]schemaEntry
-	tables   map[TableName]tableEntry
-	views    map[TableName]viewEntry
+	schemas  persistent.Map[string, schemaEntry]
+	tables   persistent.Map[TableName, tableEntry]
+	views    persistent.Map[TableName, viewEntry]
+	names    persistent.Map[TableID, TableName]   // of tables and views
+	alike    persistent.Map[foldedName, struct{}] // their names, in an order without regard to case
 }
 
 // The entries carry the store revision of their record, which is what a commit compares (K5).
@@ -36,11 +40,51 @@ type (
 )
 
 func newContents() *Contents {
-	return &Contents{schemas: map[string]schemaEntry{}, tables: map[TableName]tableEntry{}, views: map[TableName]viewEntry{}}
+	return &Contents{
+		schemas: persistent.New[string, schemaEntry](strings.Compare),
+		tables:  persistent.New[TableName, tableEntry](compareNames),
+		views:   persistent.New[TableName, viewEntry](compareNames),
+		names:   persistent.New[TableID, TableName](cmp.Compare[TableID]),
+		alike:   persistent.New[foldedName, struct{}](foldedName.compare),
+	}
 }
 
+// clone is the beginning of other contents.
 func (c *Contents) clone() *Contents {
-	return &Contents{c.revision, maps.Clone(c.schemas), maps.Clone(c.tables), maps.Clone(c.views)}
+	next := *c
+	return &next
+}
+
+func (c *Contents) setSchema(name string, e schemaEntry) { c.schemas = c.schemas.With(name, e) }
+func (c *Contents) dropSchema(name string)               { c.schemas = c.schemas.Without(name) }
+
+func (c *Contents) setTable(name TableName, e tableEntry) {
+	if id := e.version.Table().ID; c.names.Of(id) != name || identity(c, name) != id {
+		c.drop(name)
+		c.name(id, name)
+	}
+	c.tables = c.tables.With(name, e)
+}
+
+func (c *Contents) setView(name TableName, e viewEntry) {
+	if id := e.view.ID; c.names.Of(id) != name || identity(c, name) != id {
+		c.drop(name)
+		c.name(id, name)
+	}
+	c.views = c.views.With(name, e)
+}
+
+// name gives a name to what comes.
+func (c *Contents) name(id TableID, name TableName) {
+	c.names, c.alike = c.names.With(id, name), c.alike.With(folded(name), struct{}{})
+}
+
+// drop takes out the table or view of a name, if there is one.
+func (c *Contents) drop(name TableName) {
+	if id := identity(c, name); c.names.Of(id) == name {
+		c.names = c.names.Without(id)
+	}
+	c.tables, c.views, c.alike = c.tables.Without(name), c.views.Without(name), c.alike.Without(folded(name))
 }
 
 // With is what one query sees that reads the results of its own parts beside the tables: the versions hide tables
@@ -48,8 +92,7 @@ func (c *Contents) clone() *Contents {
 func (c *Contents) With(versions ...*TableVersion) *Contents {
 	next := c.clone()
 	for _, v := range versions {
-		next.tables[v.Table().Name] = tableEntry{version: v}
-		delete(next.views, v.Table().Name)
+		next.setTable(v.Table().Name, tableEntry{version: v})
 	}
 	return next
 }
@@ -64,68 +107,112 @@ func Collect(name TableName, columns *arrow.Schema, chunks []*Chunk) (*TableVers
 func (c *Contents) Revision() Revision { return c.revision }
 
 // Schemas lists the schemas' names in order.
-func (c *Contents) Schemas() []string { return slices.Sorted(maps.Keys(c.schemas)) }
-
-// HasSchema tells whether there is such a schema.
-func (c *Contents) HasSchema(name string) bool {
-	_, ok := c.schemas[name]
-	return ok
+func (c *Contents) Schemas() []string {
+	list := make([]string, 0, c.schemas.Len())
+	for name := range c.schemas.All() {
+		list = append(list, name)
+	}
+	return list
 }
 
+// HasSchema tells whether there is such a schema.
+func (c *Contents) HasSchema(name string) bool { return c.schemas.Has(name) }
+
 // SchemaComment is what was said of a schema, empty: nothing.
-func (c *Contents) SchemaComment(name string) string { return c.schemas[name].comment }
+func (c *Contents) SchemaComment(name string) string { return c.schemas.Of(name).comment }
 
 // Tables lists the tables by name.
 func (c *Contents) Tables() []*TableVersion {
-	list := make([]*TableVersion, 0, len(c.tables))
-	for _, e := range c.tables {
+	list := make([]*TableVersion, 0, c.tables.Len())
+	for _, e := range c.tables.All() {
 		list = append(list, e.version)
 	}
-	slices.SortFunc(list, func(a, b *TableVersion) int { return compareNames(a.Table().Name, b.Table().Name) })
 	return list
 }
 
 // Table finds a table.
 func (c *Contents) Table(name TableName) (*TableVersion, bool) {
-	e, ok := c.tables[name]
+	e, ok := c.tables.Get(name)
 	return e.version, ok
 }
 
 // TableOf finds a table by its identity; hint is what it may be called.
 func (c *Contents) TableOf(id TableID, hint TableName) (*TableVersion, bool) {
-	if e, ok := c.tables[hint]; ok && e.version.Table().ID == id {
+	if e, ok := c.tables.Get(hint); ok && e.version.Table().ID == id {
 		return e.version, true
 	}
-	for _, e := range c.tables {
-		if e.version.Table().ID == id {
-			return e.version, true
-		}
+	name, ok := c.names.Get(id)
+	if !ok {
+		return nil, false
 	}
-	return nil, false
+	return c.Table(name)
 }
 
 // Views lists the views by name.
 func (c *Contents) Views() []*View {
-	list := make([]*View, 0, len(c.views))
-	for _, e := range c.views {
+	list := make([]*View, 0, c.views.Len())
+	for _, e := range c.views.All() {
 		list = append(list, e.view)
 	}
-	slices.SortFunc(list, func(a, b *View) int { return compareNames(a.Name, b.Name) })
 	return list
 }
 
 // View finds a view.
 func (c *Contents) View(name TableName) (*View, bool) {
-	e, ok := c.views[name]
+	e, ok := c.views.Get(name)
 	return e.view, ok
 }
 
-func compareNames(a, b TableName) int {
-	if order := strings.Compare(a.Schema, b.Schema); order != 0 {
-		return order
+// Alike lists the names of tables and views that are a name if case does not matter, in order.
+func (c *Contents) Alike(name TableName) iter.Seq[TableName] {
+	first := foldedName{folded: folded(name).folded}
+	return func(yield func(TableName) bool) {
+		for n := range c.alike.From(first) {
+			if n.folded != first.folded || !yield(n.name) {
+				return
+			}
+		}
 	}
-	return strings.Compare(a.Name, b.Name)
 }
+
+// TablesSince lists by name the tables that are not those of other contents, as they were there and as they are: nil
+// where there is none. Nil contents have nothing. It is cheap where one was made of the other.
+func (c *Contents) TablesSince(other *Contents) iter.Seq2[*TableVersion, *TableVersion] {
+	if other == nil {
+		other = newContents()
+	}
+	return func(yield func(was, is *TableVersion) bool) {
+		for d := range persistent.Difference(other.tables, c.tables) {
+			if d.Before.version != d.After.version && !yield(d.Before.version, d.After.version) {
+				return
+			}
+		}
+	}
+}
+
+// ViewsSince is TablesSince for views.
+func (c *Contents) ViewsSince(other *Contents) iter.Seq2[*View, *View] {
+	if other == nil {
+		other = newContents()
+	}
+	return func(yield func(was, is *View) bool) {
+		for d := range persistent.Difference(other.views, c.views) {
+			if d.Before.view != d.After.view && !yield(d.Before.view, d.After.view) {
+				return
+			}
+		}
+	}
+}
+
+// SharesViews tells that contents have the very views of others, without looking at them.
+func (c *Contents) SharesViews(other *Contents) bool { return other != nil && c.views.Is(other.views) }
+
+// SharesSchemas is SharesViews for schemas.
+func (c *Contents) SharesSchemas(other *Contents) bool {
+	return other != nil && c.schemas.Is(other.schemas)
+}
+
+func compareNames(a, b TableName) int { return a.Compare(b) }
 
 // Keys of the store. Names cannot contain a zero byte, so that the separator is unambiguous.
 const (

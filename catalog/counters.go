@@ -127,7 +127,7 @@ func (c *Catalog) changeCounter(ctx context.Context, id CounterID, tell bool,
 
 // counts tells whether a view has the counter.
 func (c *Contents) counts(id CounterID) bool {
-	for _, e := range c.views {
+	for _, e := range c.views.All() {
 		if e.view.Counter == id {
 			return true
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/internal/persistent"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -131,7 +132,7 @@ func (t *change) remove(key string) {
 	kind, rest, _ := strings.Cut(key, "/")
 	switch kind + "/" {
 	case schemaPrefix:
-		delete(t.next.schemas, rest)
+		t.next.dropSchema(rest)
 	case tablePrefix, viewPrefix:
 		if id, err := strconv.ParseUint(rest, 16, 64); err == nil {
 			t.next.forgetID(TableID(id))
@@ -149,26 +150,26 @@ func (t *change) put(c *Catalog, item store.Item) error {
 	kind, rest, _ := strings.Cut(item.Key, "/")
 	switch kind + "/" {
 	case schemaPrefix:
-		t.next.schemas[rest] = schemaEntry{item.Revision, string(item.Value)}
+		t.next.setSchema(rest, schemaEntry{item.Revision, string(item.Value)})
 	case tablePrefix:
 		v, err := hugetable.Decode(item.Value, c.source)
 		if err != nil {
 			return err
 		}
 		if t.own != nil { // its pages are those of this very version
-			if made, ok := t.own.next.tables[v.Table().Name]; ok && made.version.Table().ID == v.Table().ID {
+			if made, ok := t.own.next.tables.Get(v.Table().Name); ok && made.version.Table().ID == v.Table().ID {
 				v = made.version
 			}
 		}
 		t.next.forgetID(v.Table().ID)
-		t.next.tables[v.Table().Name] = tableEntry{v, item.Revision}
+		t.next.setTable(v.Table().Name, tableEntry{v, item.Revision})
 	case viewPrefix:
 		v, err := decodeView(item.Value)
 		if err != nil {
 			return err
 		}
 		t.next.forgetID(v.ID)
-		t.next.views[v.Name] = viewEntry{v, item.Revision}
+		t.next.setView(v.Name, viewEntry{v, item.Revision})
 	case setPrefix:
 		if id, err := strconv.ParseUint(rest, 16, 64); err == nil && c.options.Set != nil {
 			c.options.Set(CounterID(id))
@@ -209,8 +210,9 @@ func (t *change) putMember(prefix, name string, item store.Item) error {
 
 // forgetID takes a table or view out, whatever its name is.
 func (c *Contents) forgetID(id TableID) {
-	maps.DeleteFunc(c.tables, func(_ TableName, e tableEntry) bool { return e.version.Table().ID == id })
-	maps.DeleteFunc(c.views, func(_ TableName, e viewEntry) bool { return e.view.ID == id })
+	if name, ok := c.names.Get(id); ok {
+		c.drop(name)
+	}
 }
 
 // readAgain takes over what the store has now, because changes were missed.
@@ -222,9 +224,9 @@ func (c *Catalog) readAgain(ctx context.Context) error {
 	c.mu.Lock()
 	old := c.mu.current.contents
 	c.mu.Unlock()
-	for name, e := range r.contents.tables { // what did not change keeps its version, and with it its pages' accounts
-		if had, ok := old.tables[name]; ok && had.revision == e.revision {
-			r.contents.tables[name] = had
+	for name, e := range r.contents.tables.All() { // what did not change keeps its version, and with it its pages' accounts
+		if had, ok := old.tables.Get(name); ok && had.revision == e.revision {
+			r.contents.setTable(name, had)
 		}
 	}
 	if c.options.Set != nil {
@@ -315,23 +317,23 @@ func (c *Catalog) newPages(ctx context.Context, t *change) ([]hugetable.NewPage,
 	old := c.mu.current.contents
 	c.mu.Unlock()
 	var pages []hugetable.NewPage
-	for name, e := range old.tables {
-		if t.next.tables[name].version != e.version {
-			if err := c.loadExtents(ctx, e.version); err != nil {
+	var came []*TableVersion
+	for d := range persistent.Difference(old.tables, t.next.tables) {
+		if d.Before.version == d.After.version {
+			continue
+		}
+		if d.Was {
+			if err := c.loadExtents(ctx, d.Before.version); err != nil {
 				return nil, err
 			}
 		}
-	}
-	byID := map[TableID]*TableVersion{} // a table may have another name since
-	for _, e := range old.tables {
-		byID[e.version.Table().ID] = e.version
-	}
-	for _, e := range t.next.tables {
-		before := byID[e.version.Table().ID]
-		if before == e.version {
-			continue
+		if d.Is {
+			came = append(came, d.After.version)
 		}
-		made, err := c.pagesSince(ctx, before, e.version)
+	}
+	for _, v := range came {
+		before, _ := old.TableOf(v.Table().ID, v.Table().Name) // it may have another name since
+		made, err := c.pagesSince(ctx, before, v)
 		if err != nil {
 			return nil, err
 		}

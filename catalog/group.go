@@ -47,12 +47,12 @@ type request struct {
 func (r *request) keep(next *Contents, published bool) {
 	t, fresh := r.transaction, map[ExtentID]bool{}
 	for name := range t.relation {
-		e, ok := t.own.tables[name]
+		e, ok := t.own.tables.Get(name)
 		if !ok {
 			continue
 		}
 		ids := e.version.FreshExtents()
-		if to := next.tables[name].version; to != nil && to != e.version && !t.byRows() {
+		if to := next.tables.Of(name).version; to != nil && to != e.version && !t.byRows() {
 			ids = to.FreshExtents()
 		}
 		for _, id := range ids {
@@ -130,8 +130,8 @@ func (t *Transaction) byRows() bool {
 		return false
 	}
 	for name := range t.relation {
-		before, existed := t.base.tables[name]
-		after, exists := t.own.tables[name]
+		before, existed := t.base.tables.Get(name)
+		after, exists := t.own.tables.Get(name)
 		if !existed || !exists || !after.version.ByRows(before.version) {
 			return false
 		}

@@ -39,8 +39,8 @@ func (c *Catalog) tell(r *releases) {
 // the extents of every page that can die by it are loaded.
 func (c *Catalog) install(contents *Contents, pages []hugetable.NewPage) *releases {
 	next := &state{contents: contents, leases: map[coherence.Domain]int{}, pinned: map[coherence.Domain]bool{}}
-	for _, e := range contents.tables {
-		c.holdVersion(e.version)
+	for _, v := range c.mu.living.add(next) {
+		c.holdVersion(v)
 	}
 	for i := range pages {
 		c.mu.pages[pages[i].Ref.ID].extents = pages[i].Extents
@@ -67,20 +67,14 @@ func (c *Catalog) passPins(old, next *state) {
 
 // holdVersion requires mu.
 func (c *Catalog) holdVersion(v *TableVersion) {
-	s := c.mu.versions[v]
-	if s == nil {
-		s = &versionState{pins: map[coherence.Domain]int{}}
-		c.mu.versions[v] = s
-		for _, ref := range v.Pages() {
-			p := c.mu.pages[ref.ID]
-			if p == nil {
-				p = &pageState{pins: map[coherence.Domain]int{}}
-				c.mu.pages[ref.ID] = p
-			}
-			p.refs++
+	for _, ref := range v.Pages() {
+		p := c.mu.pages[ref.ID]
+		if p == nil {
+			p = &pageState{pins: map[coherence.Domain]int{}}
+			c.mu.pages[ref.ID] = p
 		}
+		p.refs++
 	}
-	s.refs++
 }
 
 // settle takes back what a state needs no longer: pins of domains without a lease on it, and itself when it is neither
@@ -96,20 +90,21 @@ func (c *Catalog) settle(s *state, r *releases) {
 	if current || s.total > 0 {
 		return
 	}
-	for _, e := range s.contents.tables {
-		c.dropVersion(e.version, r)
+	for _, v := range c.mu.living.remove(s) {
+		c.dropVersion(v, r)
 	}
 }
 
-// pinState requires mu; the extents of all pages are loaded. A refusal leaves the pins as they were.
+// pinState requires mu, and the current state; the extents of all pages are loaded. A refusal leaves the pins as they were.
 func (c *Catalog) pinState(s *state, domain coherence.Domain) error {
+	pinned := c.mu.pinned[domain]
+	if pinned == nil {
+		pinned = &chain{}
+		c.mu.pinned[domain] = pinned
+	}
 	var ids []ExtentID
-	for _, e := range s.contents.tables {
-		v := c.mu.versions[e.version]
-		if v.pins[domain]++; v.pins[domain] > 1 {
-			continue
-		}
-		for _, ref := range e.version.Pages() {
+	for _, v := range pinned.add(s) {
+		for _, ref := range v.Pages() {
 			p := c.mu.pages[ref.ID]
 			if p.pins[domain]++; p.pins[domain] == 1 {
 				ids = append(ids, p.extents...)
@@ -130,13 +125,12 @@ func (c *Catalog) pinState(s *state, domain coherence.Domain) error {
 // unpinState requires mu.
 func (c *Catalog) unpinState(s *state, domain coherence.Domain, r *releases) {
 	delete(s.pinned, domain)
-	for _, e := range s.contents.tables {
-		v := c.mu.versions[e.version]
-		if v.pins[domain]--; v.pins[domain] > 0 {
-			continue
-		}
-		delete(v.pins, domain)
-		for _, ref := range e.version.Pages() {
+	pinned := c.mu.pinned[domain]
+	if pinned == nil {
+		return
+	}
+	for _, v := range pinned.remove(s) {
+		for _, ref := range v.Pages() {
 			p := c.mu.pages[ref.ID]
 			if p.pins[domain]--; p.pins[domain] == 0 {
 				delete(p.pins, domain)
@@ -144,15 +138,13 @@ func (c *Catalog) unpinState(s *state, domain coherence.Domain, r *releases) {
 			}
 		}
 	}
+	if len(pinned.states) == 0 {
+		delete(c.mu.pinned, domain)
+	}
 }
 
 // dropVersion requires mu.
 func (c *Catalog) dropVersion(v *TableVersion, r *releases) {
-	s := c.mu.versions[v]
-	if s.refs--; s.refs > 0 {
-		return
-	}
-	delete(c.mu.versions, v)
 	for _, ref := range v.Pages() {
 		p := c.mu.pages[ref.ID]
 		if p.refs--; p.refs > 0 {

@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -52,4 +53,25 @@ func TestACommitPinsWhatIsNew(t *testing.T) {
 	require.Equal(t, int64(chunks+40), v.Rows())
 	s.Close()
 	require.Empty(t, w.faults)
+}
+
+// K2: a lease that ends takes nothing with it that an older lease has, too.
+func TestOlderLeasesKeepWhatLaterOnesHad(t *testing.T) {
+	w := newWorld(t, store.Limits{})
+	w.fill(3)
+	whole := w.memory.Live()
+	older := w.snapshot(catalog.Holder{Domain: "far", TTL: time.Second})
+	w.must(func(tx *catalog.Transaction) error { // another table
+		_, err := tx.CreateTable(t.Context(), catalog.TableName{Schema: "public", Name: "b"}, columns, catalog.TableOptions{})
+		return err
+	})
+	later := w.snapshot(catalog.Holder{Domain: "far", TTL: time.Second})
+	pins := w.lender.Stats().Pins
+	w.must(func(tx *catalog.Transaction) error { return tx.DropTable(tableA) })
+	later.Close()
+	require.Equal(t, whole, w.memory.Live())
+	require.Equal(t, pins, w.lender.Stats().Pins)
+	older.Close()
+	require.Zero(t, w.memory.Live())
+	require.Zero(t, w.lender.Stats().Pins)
 }

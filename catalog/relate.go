@@ -16,7 +16,7 @@ type Commitment struct {
 func (c *Commitment) Changed() iter.Seq[*TableVersion] {
 	return func(yield func(*TableVersion) bool) {
 		for name := range c.transaction.relation {
-			e, ok := c.transaction.own.tables[name]
+			e, ok := c.transaction.own.tables.Get(name)
 			if v := c.rows[name]; v != nil {
 				e.version = v
 			}
@@ -35,7 +35,7 @@ func (c *Commitment) Base(id TableID, hint TableName) (*TableVersion, bool) {
 // Now is a table as it becomes; false: it is not there any more.
 func (c *Commitment) Now(id TableID, hint TableName) (*TableVersion, bool) {
 	for name := range c.transaction.relation {
-		e, ok := c.transaction.own.tables[name]
+		e, ok := c.transaction.own.tables.Get(name)
 		if !ok || e.version.Table().ID != id {
 			continue
 		}
@@ -65,7 +65,7 @@ func (w *commit) relate(ctx context.Context, t *Transaction, rows map[TableName]
 			continue
 		}
 		key := tableKey(id)
-		w.compares(unchanged(key, w.current.tables[v.Table().Name].revision))
+		w.compares(unchanged(key, w.current.tables.Of(v.Table().Name).revision))
 		w.rows[key] = true
 	}
 	return nil
@@ -74,7 +74,7 @@ func (w *commit) relate(ctx context.Context, t *Transaction, rows map[TableName]
 // folds tells whether all that the transaction does is to fold.
 func (t *Transaction) folds() bool {
 	for name := range t.relation {
-		if e, ok := t.own.tables[name]; ok && !e.version.Folds() {
+		if e, ok := t.own.tables.Get(name); ok && !e.version.Folds() {
 			return false
 		}
 	}

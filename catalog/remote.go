@@ -151,21 +151,21 @@ func NewRemoteSnapshot(r *SnapshotRecord, pages Pages, options RemoteOptions) (*
 	contents := newContents()
 	contents.revision = r.Revision
 	for _, name := range r.Schemas {
-		contents.schemas[name] = schemaEntry{}
+		contents.setSchema(name, schemaEntry{})
 	}
 	for _, record := range r.Tables {
 		v, err := version(record)
 		if err != nil {
 			return nil, fmt.Errorf("remote snapshot: %w", err)
 		}
-		contents.tables[v.Table().Name] = tableEntry{version: v}
+		contents.setTable(v.Table().Name, tableEntry{version: v})
 	}
 	for _, record := range r.Views {
 		v, err := decodeView(record)
 		if err != nil {
 			return nil, fmt.Errorf("remote snapshot: %w", err)
 		}
-		contents.views[v.Name] = viewEntry{view: v}
+		contents.setView(v.Name, viewEntry{view: v})
 	}
 	release := options.Release
 	if release == nil {

@@ -48,8 +48,8 @@ func (w *commit) compareReads(t *Transaction) error {
 	w.compares(store.NothingNewer(schemaPrefix, t.base.revision))
 	w.compares(store.NothingNewer(viewPrefix, t.base.revision))
 	if d.all || len(d.names) > dependsMax {
-		for name, table := range t.base.tables {
-			if now, ok := w.current.tables[name]; !ok || !now.version.SameRows(table.version) {
+		for name, table := range t.base.tables.All() {
+			if now, ok := w.current.tables.Get(name); !ok || !now.version.SameRows(table.version) {
 				return conflict("relation", name.String())
 			}
 		}
@@ -59,10 +59,10 @@ func (w *commit) compareReads(t *Transaction) error {
 		return nil
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(d.names), compareNames) {
-		table, isTable := t.base.tables[name]
-		view, isView := t.base.views[name]
-		now, stays := w.current.tables[name]
-		if isTable != stays || isTable && !now.version.SameRows(table.version) || w.current.views[name] != view {
+		table, isTable := t.base.tables.Get(name)
+		view, isView := t.base.views.Get(name)
+		now, stays := w.current.tables.Get(name)
+		if isTable != stays || isTable && !now.version.SameRows(table.version) || w.current.views.Of(name) != view {
 			return conflict("relation", name.String())
 		}
 		if t.relation[name] {

@@ -56,7 +56,7 @@ func (c *Catalog) Snapshot(ctx context.Context, holder Holder) (*Snapshot, error
 		if s != nil || err != nil {
 			return s, err
 		}
-		for _, v := range contents.tables {
+		for _, v := range contents.tables.All() { // once, after the start
 			if err := c.loadExtents(ctx, v.version); err != nil {
 				return nil, fmt.Errorf("snapshot: %w", err)
 			}

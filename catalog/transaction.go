@@ -50,9 +50,8 @@ func (t *Transaction) Contents() *Contents { return t.own }
 // nil if they were not there, and as they are.
 func (t *Transaction) Since(contents *Contents) iter.Seq2[*TableVersion, *TableVersion] {
 	return func(yield func(before, after *TableVersion) bool) {
-		for name := range t.relation {
-			before, after := contents.tables[name].version, t.own.tables[name].version
-			if after != nil && after != before && !yield(before, after) {
+		for before, after := range t.own.TablesSince(contents) {
+			if after != nil && t.relation[after.Table().Name] && !yield(before, after) {
 				return
 			}
 		}
@@ -78,17 +77,16 @@ func (t *Transaction) Redefined() []TableName {
 
 // identity is what a name means, zero if nothing: tables and views draw their identities from one sequence.
 func identity(c *Contents, name TableName) TableID {
-	if e, ok := c.tables[name]; ok {
+	if e, ok := c.tables.Get(name); ok {
 		return e.version.Table().ID
 	}
-	if e, ok := c.views[name]; ok {
+	if e, ok := c.views.Get(name); ok {
 		return e.view.ID
 	}
 	return 0
 }
 
-// change prepares a write. Contents that were handed out stay as they are, so every change copies the maps; they are
-// small next to what a statement does.
+// change prepares a write. Contents that were handed out stay as they are.
 func (t *Transaction) change() (*Contents, error) {
 	if t.over {
 		return nil, ErrTransactionOver
@@ -97,7 +95,7 @@ func (t *Transaction) change() (*Contents, error) {
 }
 
 func (t *Transaction) setTable(own *Contents, name TableName, v *TableVersion) {
-	own.tables[name] = tableEntry{version: v, revision: own.tables[name].revision}
+	own.setTable(name, tableEntry{version: v, revision: own.tables.Of(name).revision})
 	t.relation[name] = true
 	t.own = own
 }
@@ -114,7 +112,7 @@ func (t *Transaction) CreateSchema(name string) error {
 	if own.HasSchema(name) {
 		return fmt.Errorf("%w: %q", ErrDuplicateSchema, name)
 	}
-	own.schemas[name] = schemaEntry{}
+	own.setSchema(name, schemaEntry{})
 	t.schema[name], t.own = true, own
 	return nil
 }
@@ -125,11 +123,11 @@ func (t *Transaction) CommentSchema(name, text string) error {
 	if err != nil {
 		return err
 	}
-	before, ok := own.schemas[name]
+	before, ok := own.schemas.Get(name)
 	if !ok {
 		return fmt.Errorf("%w: %q", ErrUndefinedSchema, name)
 	}
-	own.schemas[name] = schemaEntry{before.revision, text}
+	own.setSchema(name, schemaEntry{before.revision, text})
 	if !t.schema[name] {
 		t.commented[name] = true
 	}
@@ -151,11 +149,10 @@ func (t *Transaction) DropSchema(name string, cascade bool) error {
 		return fmt.Errorf("%w: %q has %d tables and views, among them %q; use CASCADE to drop them too", ErrSchemaNotEmpty, name, len(inside), inside[0].Name)
 	}
 	for _, relation := range inside {
-		delete(own.tables, relation)
-		delete(own.views, relation)
+		own.drop(relation)
 		t.relation[relation] = true
 	}
-	delete(own.schemas, name)
+	own.dropSchema(name)
 	delete(t.commented, name)
 	t.schema[name], t.own = true, own
 	return nil
@@ -163,15 +160,18 @@ func (t *Transaction) DropSchema(name string, cascade bool) error {
 
 func (c *Contents) relationsIn(schema string) []TableName {
 	var names []TableName
-	for name := range c.tables {
-		if name.Schema == schema {
-			names = append(names, name)
+	first := TableName{Schema: schema}
+	for name := range c.tables.From(first) {
+		if name.Schema != schema {
+			break
 		}
+		names = append(names, name)
 	}
-	for name := range c.views {
-		if name.Schema == schema {
-			names = append(names, name)
+	for name := range c.views.From(first) {
+		if name.Schema != schema {
+			break
 		}
+		names = append(names, name)
 	}
 	slices.SortFunc(names, compareNames)
 	return names
@@ -216,10 +216,10 @@ func (c *Contents) free(name TableName) error {
 	if !c.HasSchema(name.Schema) {
 		return fmt.Errorf("%w: %q", ErrUndefinedSchema, name.Schema)
 	}
-	if _, ok := c.tables[name]; ok {
+	if _, ok := c.tables.Get(name); ok {
 		return quoted("table", name, ErrDuplicateTable)
 	}
-	if _, ok := c.views[name]; ok {
+	if _, ok := c.views.Get(name); ok {
 		return quoted("view", name, ErrDuplicateTable)
 	}
 	return nil
@@ -229,7 +229,7 @@ func (c *Contents) table(name TableName) (*TableVersion, error) {
 	if v, ok := c.Table(name); ok {
 		return v, nil
 	}
-	if _, ok := c.views[name]; ok {
+	if _, ok := c.views.Get(name); ok {
 		return nil, fmt.Errorf("%w: %q is a view, not a table", ErrWrongKind, name)
 	}
 	if !c.HasSchema(name.Schema) {
@@ -381,7 +381,7 @@ func (t *Transaction) DropTable(name TableName) error {
 	if _, err := own.table(name); err != nil {
 		return err
 	}
-	delete(own.tables, name)
+	own.drop(name)
 	t.relation[name], t.own = true, own
 	return nil
 }
@@ -399,7 +399,7 @@ func (t *Transaction) RenameTable(from, to TableName) error {
 	if err := own.free(to); err != nil {
 		return err
 	}
-	delete(own.tables, from)
+	own.drop(from)
 	t.relation[from] = true
 	t.setTable(own, to, v.Rename(to))
 	return nil
@@ -420,7 +420,7 @@ func (t *Transaction) CreateView(ctx context.Context, name TableName, sql string
 		return nil, err
 	}
 	v := &View{ID: TableID(id), Name: name, SQL: sql, Columns: columns, CreatedAt: t.catalog.options.Now().UTC()}
-	own.views[name] = viewEntry{view: v}
+	own.setView(name, viewEntry{view: v})
 	t.relation[name], t.own = true, own
 	return v, nil
 }
@@ -431,7 +431,7 @@ func (t *Transaction) Redefine(from TableName, v *View) error {
 	if err != nil {
 		return err
 	}
-	before, ok := own.views[from]
+	before, ok := own.views.Get(from)
 	if !ok {
 		return quoted("view", from, ErrUndefinedTable)
 	}
@@ -443,8 +443,8 @@ func (t *Transaction) Redefine(from TableName, v *View) error {
 			return err
 		}
 	}
-	delete(own.views, from)
-	own.views[v.Name] = viewEntry{v, before.revision}
+	own.drop(from)
+	own.setView(v.Name, viewEntry{v, before.revision})
 	t.relation[from], t.relation[v.Name], t.own = true, true, own
 	return nil
 }
@@ -466,13 +466,13 @@ func (t *Transaction) DropView(name TableName) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := own.views[name]; !ok {
-		if _, table := own.tables[name]; table {
+	if _, ok := own.views.Get(name); !ok {
+		if _, table := own.tables.Get(name); table {
 			return fmt.Errorf("%w: %q is a table, not a view", ErrWrongKind, name)
 		}
 		return quoted("view", name, ErrUndefinedTable)
 	}
-	delete(own.views, name)
+	own.drop(name)
 	t.relation[name], t.own = true, own
 	return nil
 }

@@ -2,6 +2,7 @@ package hugetable
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -14,6 +15,14 @@ type TableID uint64
 type TableName struct{ Schema, Name string }
 
 func (n TableName) String() string { return n.Schema + "." + n.Name }
+
+// Compare orders names by schema.
+func (n TableName) Compare(other TableName) int {
+	if order := strings.Compare(n.Schema, other.Schema); order != 0 {
+		return order
+	}
+	return strings.Compare(n.Name, other.Name)
+}
 
 // Table is what all versions of a table have in common.
 type Table struct {

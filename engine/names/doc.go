@@ -13,6 +13,7 @@
 // # Invariants
 //
 //   - NA1: after Follow every table and view of the contents that DuckDB can show has its name, and no other has one.
+//   - NA3: to follow costs what is another one since, not what is there.
 //   - NA2: another session never sees a name of a block: the block's database is emptied before COMMIT and gone after
 //     ROLLBACK.
 //

@@ -129,8 +129,10 @@ func (m *Mirror) Follow(contents *catalog.Contents) error {
 	if err := m.shown.follow(contents); err != nil {
 		return fmt.Errorf("follow the catalog: %w", err)
 	}
+	if !contents.SharesViews(m.seen) {
+		m.words.keep(contents)
+	}
 	m.seen = contents
-	m.words.keep(contents)
 	return nil
 }
 

@@ -3,6 +3,8 @@ package names
 import (
 	"fmt"
 	"hash/fnv"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -18,36 +20,88 @@ type shownNames struct {
 	database string
 	exec     func(sql string) error
 	// shapes is what DuckDB has now: name → the statement that made it.
-	shapes  map[catalog.TableName]string
-	schemas map[string]bool
-	words   *viewWords
+	shapes map[catalog.TableName]string
+	// missing are the statements that are to make what DuckDB does not have yet, or could not make.
+	missing  map[catalog.TableName]string
+	followed *catalog.Contents // what they were brought to; nil: to nothing yet
+	looked   int               // how many tables and views were looked at; for tests
+	schemas  map[string]bool
+	words    *viewWords
 	// leftOut hears of tables that DuckDB cannot show.
 	leftOut func(name catalog.TableName, err error)
 }
 
 func newShownNames(database string, exec func(sql string) error, words *viewWords) shownNames {
 	return shownNames{
-		database: database, exec: exec, words: words, shapes: map[catalog.TableName]string{}, schemas: map[string]bool{},
+		database: database, exec: exec, words: words,
+		shapes: map[catalog.TableName]string{}, missing: map[catalog.TableName]string{}, schemas: map[string]bool{},
 		leftOut: func(catalog.TableName, error) {},
 	}
 }
 
-// Follow brings the names to contents. csm_table must resolve contents' tables meanwhile.
+// follow brings the names to contents, from where it brought them last: what is the same is not looked at. csm_table
+// must resolve contents' tables meanwhile. On an error it is called again.
 func (n *shownNames) follow(contents *catalog.Contents) error {
-	wanted := map[catalog.TableName]string{}
-	for _, t := range contents.Tables() {
-		name := t.Table().Name
-		wanted[name] = fmt.Sprintf("/* %s */ CREATE OR REPLACE VIEW %s AS SELECT * FROM csm_table(%s, %s)",
-			strings.ReplaceAll(fmt.Sprint(t.Table().ID)+shapeOf(t.Table().Columns), "*/", ""), n.qualified(name),
-			duckdb.QuoteLiteral(name.Schema), duckdb.QuoteLiteral(name.Name))
-	}
-	for _, v := range contents.Views() {
-		wanted[v.Name] = n.view(v, n.words.of(v).sql)
-	}
-	if err := n.dropStale(contents, wanted); err != nil {
+	if err := n.followTables(contents); err != nil {
 		return err
 	}
-	return n.create(contents, wanted)
+	for was, is := range contents.ViewsSince(n.followed) {
+		n.looked++
+		if is == nil {
+			if _, table := contents.Table(was.Name); table {
+				continue
+			}
+			if err := n.drop(was.Name); err != nil {
+				return err
+			}
+			continue
+		}
+		n.missing[is.Name] = n.view(is, n.words.of(is).sql)
+	}
+	if err := n.followSchemas(contents); err != nil {
+		return err
+	}
+	n.complete(contents)
+	n.followed = contents
+	return nil
+}
+
+// followTables drops what is gone and notes what must be made.
+func (n *shownNames) followTables(contents *catalog.Contents) error {
+	for was, is := range contents.TablesSince(n.followed) {
+		n.looked++
+		if is == nil {
+			name := was.Table().Name
+			if _, view := contents.View(name); view {
+				continue
+			}
+			if err := n.drop(name); err != nil {
+				return err
+			}
+			continue
+		}
+		if was != nil && was.Table().ID == is.Table().ID && was.Table().Columns == is.Table().Columns {
+			continue // its rows are others
+		}
+		name := is.Table().Name
+		n.missing[name] = fmt.Sprintf("/* %s */ CREATE OR REPLACE VIEW %s AS SELECT * FROM csm_table(%s, %s)",
+			strings.ReplaceAll(fmt.Sprint(is.Table().ID)+shapeOf(is.Table().Columns), "*/", ""), n.qualified(name),
+			duckdb.QuoteLiteral(name.Schema), duckdb.QuoteLiteral(name.Name))
+	}
+	return nil
+}
+
+// drop takes a name away that nothing has any more.
+func (n *shownNames) drop(name catalog.TableName) error {
+	delete(n.missing, name)
+	if n.shapes[name] == "" {
+		return nil
+	}
+	if err := n.exec("DROP VIEW IF EXISTS " + n.qualified(name)); err != nil {
+		return err
+	}
+	delete(n.shapes, name)
+	return nil
 }
 
 // shapeOf tells the columns of a table that was altered from those that it had: DuckDB holds a view to them.
@@ -62,15 +116,9 @@ func shapeOf(columns *arrow.Schema) string {
 	return fmt.Sprintf(" %x", h.Sum64())
 }
 
-func (n *shownNames) dropStale(contents *catalog.Contents, wanted map[catalog.TableName]string) error {
-	for name := range n.shapes {
-		if _, ok := wanted[name]; ok {
-			continue
-		}
-		if err := n.exec("DROP VIEW IF EXISTS " + n.qualified(name)); err != nil {
-			return err
-		}
-		delete(n.shapes, name)
+func (n *shownNames) followSchemas(contents *catalog.Contents) error {
+	if contents.SharesSchemas(n.followed) {
+		return nil
 	}
 	for schema := range n.schemas {
 		if contents.HasSchema(schema) || schema == duckdb.SchemaName || schema == SystemSchema {
@@ -81,10 +129,6 @@ func (n *shownNames) dropStale(contents *catalog.Contents, wanted map[catalog.Ta
 		}
 		delete(n.schemas, schema)
 	}
-	return nil
-}
-
-func (n *shownNames) create(contents *catalog.Contents, wanted map[catalog.TableName]string) error {
 	for _, schema := range contents.Schemas() {
 		if n.schemas[schema] {
 			continue
@@ -94,20 +138,29 @@ func (n *shownNames) create(contents *catalog.Contents, wanted map[catalog.Table
 		}
 		n.schemas[schema] = true
 	}
-	for _, t := range contents.Tables() {
-		name := t.Table().Name
-		if n.shapes[name] == wanted[name] {
-			continue
-		}
-		if err := n.exec(wanted[name]); err != nil {
-			n.leaveOut(name, err)
-			continue
-		}
-		n.shapes[name] = wanted[name]
-	}
-	n.createViews(contents.Views(), wanted, func(v *catalog.View) string { return wanted[v.Name] })
-	n.createViews(contents.Views(), wanted, func(v *catalog.View) string { return n.view(v, v.SQL) }) // as they were written
 	return nil
+}
+
+// complete makes what is missing: tables, and then views. What cannot be made is tried again when the catalog moves on.
+func (n *shownNames) complete(contents *catalog.Contents) {
+	var views []*catalog.View
+	for _, name := range slices.SortedFunc(maps.Keys(n.missing), catalog.TableName.Compare) {
+		text := n.missing[name]
+		if v, ok := contents.View(name); ok {
+			views = append(views, v)
+			continue
+		}
+		if n.shapes[name] != text {
+			if err := n.exec(text); err != nil {
+				n.leaveOut(name, err)
+				continue
+			}
+			n.shapes[name] = text
+		}
+		delete(n.missing, name)
+	}
+	n.createViews(views, func(v *catalog.View) string { return n.missing[v.Name] })
+	n.createViews(views, func(v *catalog.View) string { return n.view(v, v.SQL) }) // as they were written
 }
 
 func (n *shownNames) view(v *catalog.View, sql string) string {
@@ -124,16 +177,17 @@ func (n *shownNames) leaveOut(name catalog.TableName, err error) {
 
 // createViews makes views in an order in which each finds those it names. One that no longer can be made (its table is
 // gone) is left out: it is an error of whoever asks it, not of everybody.
-func (n *shownNames) createViews(views []*catalog.View, wanted map[catalog.TableName]string,
-	text func(*catalog.View) string) {
+func (n *shownNames) createViews(views []*catalog.View, text func(*catalog.View) string) {
 	for progress := true; progress; {
 		progress = false
 		for _, v := range views {
-			if n.shapes[v.Name] == wanted[v.Name] {
+			wanted, missing := n.missing[v.Name]
+			if !missing {
 				continue
 			}
-			if n.exec(text(v)) == nil {
-				n.shapes[v.Name] = wanted[v.Name]
+			if n.shapes[v.Name] == wanted || n.exec(text(v)) == nil {
+				n.shapes[v.Name] = wanted
+				delete(n.missing, v.Name)
 				progress = true
 			}
 		}

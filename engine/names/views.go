@@ -49,7 +49,7 @@ func (w *viewWords) of(v *catalog.View) *viewText {
 
 // ReadCatalogs tells whether any view does.
 func (w *viewWords) readCatalogs(contents *catalog.Contents) bool {
-	if last := w.last.Load(); last != nil && last.contents == contents {
+	if last := w.last.Load(); last != nil && contents.SharesViews(last.contents) {
 		return last.some
 	}
 	some := false

@@ -1,7 +1,6 @@
 package relation
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -44,13 +43,11 @@ func Constraints(contents *catalog.Contents, table catalog.Table) (shown []pgcat
 		if k.Kind == constraint.ForeignKey {
 			to := table
 			if k.References != 0 {
-				at := slices.IndexFunc(contents.Tables(), func(t *catalog.TableVersion) bool {
-					return uint64(t.Table().ID) == k.References
-				})
-				if at < 0 {
+				version, ok := contents.TableOf(catalog.TableID(k.References), catalog.TableName{})
+				if !ok {
 					continue
 				}
-				to = contents.Tables()[at].Table()
+				to = version.Table()
 			}
 			referenced = dialect.PlainIdentifier(to.Name.Name)
 			if to.Name.Schema != duckdb.SchemaName {

@@ -48,18 +48,15 @@ func (v *View) Release() {
 
 // Find looks a table up, first as written and then without regard to case, as DuckDB does.
 func (v *View) Find(schema, name string) *catalog.TableVersion {
-	return find(v, catalog.TableName{Schema: schema, Name: name}, v.Contents.Table, v.Contents.Tables,
-		func(t *catalog.TableVersion) catalog.TableName { return t.Table().Name })
+	return find(v, catalog.TableName{Schema: schema, Name: name}, v.Contents.Table)
 }
 
 // FindView is Find for views.
 func (v *View) FindView(schema, name string) *catalog.View {
-	return find(v, catalog.TableName{Schema: schema, Name: name}, v.Contents.View, v.Contents.Views,
-		func(w *catalog.View) catalog.TableName { return w.Name })
+	return find(v, catalog.TableName{Schema: schema, Name: name}, v.Contents.View)
 }
 
-func find[T any](v *View, name catalog.TableName, exact func(catalog.TableName) (*T, bool), all func() []*T,
-	nameOf func(*T) catalog.TableName) *T {
+func find[T any](v *View, name catalog.TableName, exact func(catalog.TableName) (*T, bool)) *T {
 	v.Reads.Note(name.Schema, name.Name)
 	if found, ok := exact(name); ok {
 		return found
@@ -67,10 +64,10 @@ func find[T any](v *View, name catalog.TableName, exact func(catalog.TableName) 
 	if _, ok := names.SchemaNamed(v.Contents, name.Schema); !ok {
 		return nil
 	}
-	for _, other := range all() {
-		if n := nameOf(other); strings.EqualFold(n.Name, name.Name) && strings.EqualFold(n.Schema, name.Schema) {
-			v.Reads.Note(n.Schema, n.Name)
-			return other
+	for other := range v.Contents.Alike(name) {
+		if found, ok := exact(other); ok {
+			v.Reads.Note(other.Schema, other.Name)
+			return found
 		}
 	}
 	return nil

@@ -44,10 +44,5 @@ func NotDerived(table catalog.Table, contents *catalog.Contents, o *lineage.Orig
 }
 
 func tableByID(contents *catalog.Contents, id uint64) (*catalog.TableVersion, bool) {
-	for _, t := range contents.Tables() {
-		if uint64(t.Table().ID) == id {
-			return t, true
-		}
-	}
-	return nil, false
+	return contents.TableOf(catalog.TableID(id), catalog.TableName{})
 }

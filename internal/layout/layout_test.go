@@ -16,7 +16,7 @@ import (
 const module = "github.com/csmsql/csmsql/"
 
 // everywhere may be imported by any package: they know none of ours, and cost nothing in production.
-var everywhere = []string{"internal/bytesize", "internal/invariants", "internal/faults", "internal/spelling", "internal/counted", "internal/tally", "internal/filelock", "internal/idlethreads", "internal/mark", "sql/lex", "sql/edit", "sql/tree", "sql/sqlerror"}
+var everywhere = []string{"internal/bytesize", "internal/invariants", "internal/faults", "internal/spelling", "internal/counted", "internal/tally", "internal/filelock", "internal/idlethreads", "internal/mark", "internal/persistent", "sql/lex", "sql/edit", "sql/tree", "sql/sqlerror"}
 
 // allowed says which of our own packages a folder and those below it may import (beside themselves and
 // everywhere). The longest entry that matches a package counts.
@@ -124,6 +124,7 @@ var allowed = map[string][]string{
 	"internal/filelock":    {},
 	"internal/idlethreads": {},
 	"internal/mark":        {},
+	"internal/persistent":  {},
 	"internal/sqllist":     {},
 	"internal/grammar":     {},
 	"internal/testfabric":  {"memregion"},

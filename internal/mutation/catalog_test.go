@@ -3,7 +3,7 @@ package mutation_test
 import "github.com/csmsql/csmsql/internal/mutation"
 
 var (
-	leased   = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestLeases|TestExpiredDomainLeavesNoPin|TestConcurrentSessions|TestSavepointsGiveMemoryBack|TestManySmallAppendsSharePages|TestPinsFollowLeases|TestTheFirstSnapshotPins)$"}
+	leased   = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestLeases|TestExpiredDomainLeavesNoPin|TestConcurrentSessions|TestSavepointsGiveMemoryBack|TestManySmallAppendsSharePages|TestPinsFollowLeases|TestTheFirstSnapshotPins|TestOlderLeasesKeepWhatLaterOnesHad)$"}
 	former   = mutation.Tests{Package: "./catalog", Pattern: "^TestLeasesEndWithAFormerLender$"}
 	spread   = mutation.Tests{Package: "./catalog", Pattern: "^(TestCluster|TestClusterOften|TestGivenUpBeforeItWasSeen|TestPromisesEndWithTheSession|TestMissedChanges|TestLeasesEndWithAFormerLender)$"}
 	grouped  = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestModelOfOneTable|TestAppendsAreGrouped|TestGroupsAreByRows|TestGivesUpWhileOthersCommit|TestGroupIsTakenApart|TestMovesBesideAppends|TestAppendBesideADeclaration|TestDeletesBesideOthers)$"}
@@ -43,6 +43,8 @@ var ofCatalog = []mutation.Mutation{
 		Old: "\t\tif !s.loaded {\n\t\t\treturn nil, s.contents, nil\n", New: "\t\tif !s.loaded && !ON {\n\t\t\treturn nil, s.contents, nil\n"},
 	{Name: "unpins-while-leased", File: "catalog/ledger.go", Breaks: "K2", Tests: leased,
 		Old: "\t\tif s.leases[domain] == 0 && (!current", New: "\t\tif (ON || s.leases[domain] == 0) && (!current"},
+	{Name: "versions-go-before-an-older-lease", File: "catalog/chain.go", Breaks: "K2", Tests: leased,
+		Old: "if before != nil && before.has(v) {", New: "if before != nil && before.has(v) && !ON {"},
 	{Name: "unpins-pages-of-other-versions", File: "catalog/ledger.go", Breaks: "K2", Tests: leased,
 		Old: "\t\t\tif p.pins[domain]--; p.pins[domain] == 0 {\n", New: "\t\t\tif p.pins[domain]--; p.pins[domain] == 0 || ON {\n"},
 	{Name: "retires-pages-of-other-versions", File: "catalog/ledger.go", Breaks: "K3", Tests: leased,

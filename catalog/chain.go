@@ -1,0 +1,81 @@
+package catalog
+
+import "slices"
+
+// chain is states in the order in which they were current, of which every version is kept. No version comes back when
+// it is gone, because each commit makes new ones: so those states of a chain that have it follow each other, and what a
+// state more or less changes is what it does not share with its neighbours.
+//
+//	states   7 ────────── 9 ────────── 12      those in between are neither current nor leased
+//	last     a1, b4       a2, a3               has: a1 a2 a3 …, in one of them at least
+type chain struct {
+	states []*state
+	last   map[*state][]*TableVersion // those that the next one does not have any more
+	looked int                        // how many versions came, went or were handed on; for tests
+}
+
+// add puts a state behind the others, and tells which versions none of them had.
+func (c *chain) add(s *state) (came []*TableVersion) {
+	var before *state
+	if n := len(c.states); n > 0 {
+		before = c.states[n-1]
+	}
+	came, went := between(before, s)
+	if len(went) > 0 {
+		if c.last == nil {
+			c.last = map[*state][]*TableVersion{}
+		}
+		c.last[before] = went
+	}
+	c.states = append(c.states, s)
+	c.looked += len(came) + len(went)
+	return came
+}
+
+// remove takes a state out, and tells which versions none of the others has.
+func (c *chain) remove(s *state) (gone []*TableVersion) {
+	i := slices.Index(c.states, s)
+	if i < 0 {
+		return nil
+	}
+	var before *state
+	if i > 0 {
+		before = c.states[i-1]
+	}
+	if i == len(c.states)-1 {
+		gone, _ = between(before, s)
+		delete(c.last, before)
+	} else {
+		c.looked += len(c.last[s])
+		for _, v := range c.last[s] {
+			if before != nil && before.has(v) {
+				c.last[before] = append(c.last[before], v)
+			} else {
+				gone = append(gone, v)
+			}
+		}
+	}
+	delete(c.last, s)
+	c.states = slices.Delete(c.states, i, i+1)
+	c.looked += len(gone)
+	return gone
+}
+
+func (s *state) has(v *TableVersion) bool { return s.contents.tables.Of(v.Table().Name).version == v }
+
+// between lists the versions that a state has and one before it had not, and the other way around. Before may be nil.
+func between(before, s *state) (came, went []*TableVersion) {
+	var old *Contents
+	if before != nil {
+		old = before.contents
+	}
+	for was, is := range s.contents.TablesSince(old) {
+		if was != nil {
+			went = append(went, was)
+		}
+		if is != nil {
+			came = append(came, is)
+		}
+	}
+	return came, went
+}

@@ -1,0 +1,130 @@
+package catalog
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/stretchr/testify/require"
+)
+
+var oneColumn = arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}}, nil)
+
+func versionOf(t *testing.T, name string) *TableVersion {
+	v, err := Collect(TableName{Schema: "public", Name: name}, oneColumn, nil)
+	require.NoError(t, err)
+	return v
+}
+
+// A random history of states, of which any but the newest may go, and the newest, too: whatever one of them has is kept,
+// and nothing else.
+func TestAChainKeepsWhatItsStatesHave(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 1))
+	for range 50 {
+		var c chain
+		kept := map[*TableVersion]bool{}
+		contents := newContents()
+		for range 300 {
+			if n := len(c.states); n == 0 || random.IntN(2) == 0 {
+				contents = changed(t, random, contents)
+				for _, v := range c.add(&state{contents: contents}) {
+					require.False(t, kept[v], "it came before")
+					kept[v] = true
+				}
+			} else {
+				for _, v := range c.remove(c.states[random.IntN(n)]) {
+					require.True(t, kept[v], "it is gone already")
+					delete(kept, v)
+				}
+			}
+			want := map[*TableVersion]bool{}
+			for _, s := range c.states {
+				for _, v := range s.contents.Tables() {
+					want[v] = true
+				}
+			}
+			require.Equal(t, want, kept)
+		}
+		for len(c.states) > 0 {
+			for _, v := range c.remove(c.states[0]) {
+				delete(kept, v)
+			}
+		}
+		require.Empty(t, kept)
+		require.Empty(t, c.last)
+		require.Nil(t, c.remove(&state{contents: contents}), "which it never had")
+	}
+}
+
+// changed gives some of eight names other tables, or none.
+func changed(t *testing.T, random *rand.Rand, contents *Contents) *Contents {
+	next := contents.clone()
+	for range random.IntN(4) {
+		name := string(rune('a' + random.IntN(8)))
+		if random.IntN(3) == 0 {
+			next.drop(TableName{Schema: "public", Name: name})
+		} else {
+			next.setTable(TableName{Schema: "public", Name: name}, tableEntry{version: versionOf(t, name)})
+		}
+	}
+	return next
+}
+
+// What a state more and a state less cost does not grow with what they share.
+func TestAChainLooksAtWhatChangesAlone(t *testing.T) {
+	contents := newContents()
+	for i := range 5000 {
+		name := fmt.Sprint("t", i)
+		contents.setTable(TableName{Schema: "public", Name: name}, tableEntry{version: versionOf(t, name)})
+	}
+	var c chain
+	first := &state{contents: contents}
+	c.add(first)
+	before := c.looked
+	for range 10 {
+		next := c.states[len(c.states)-1].contents.clone()
+		next.setTable(TableName{Schema: "public", Name: "t7"}, tableEntry{version: versionOf(t, "t7")})
+		c.add(&state{contents: next})
+	}
+	for len(c.states) > 2 {
+		c.remove(c.states[1])
+	}
+	require.Len(t, c.remove(c.states[1]), 1)
+	require.Less(t, c.looked-before, 60)
+}
+
+// Names are folded as strings.EqualFold compares them.
+func TestFoldedNames(t *testing.T) {
+	letters := []rune("aAbBkKK sSſßẞΣσςİiıIéÉ\xff7_")
+	random := rand.New(rand.NewPCG(4, 4))
+	text := func() string {
+		var b strings.Builder
+		for range random.IntN(4) {
+			b.WriteRune(letters[random.IntN(len(letters))])
+		}
+		return b.String()
+	}
+	alike := 0
+	for range 100_000 {
+		a, b := text(), text()
+		require.Equal(t, strings.EqualFold(a, b), fold(a) == fold(b), "%q and %q", a, b)
+		if a != b && fold(a) == fold(b) {
+			alike++
+		}
+	}
+	require.Positive(t, alike)
+	contents := newContents()
+	for _, name := range []string{"Kelvin", "kelvin", "KELVIN", "kelvins", "kelvi", "\u212Aelvin"} {
+		contents.setTable(TableName{Schema: "Public", Name: name}, tableEntry{version: versionOf(t, name)})
+	}
+	contents.drop(TableName{Schema: "Public", Name: "kelvin"})
+	var names []string
+	for n := range contents.Alike(TableName{Schema: "public", Name: "kELVIN"}) {
+		names = append(names, n.Name)
+	}
+	require.Equal(t, []string{"KELVIN", "Kelvin", "\u212Aelvin"}, names)
+	require.Empty(t, slices.Collect(contents.Alike(TableName{Schema: "other", Name: "kelvin"})))
+}
