@@ -334,7 +334,7 @@ func (s *Session) writeInBlock(ctx context.Context, change func(tx *catalog.Tran
 	if v.KeysKept {
 		return nil
 	}
-	return s.engine.keys.Changed(ctx, b.tx, before)
+	return s.engine.keys.Changed(ctx, b.tx, before, v.Deleted)
 }
 
 // A SERIALIZABLE block notes what its statements read; the catalog lets it commit only if all of that is still so

@@ -9,6 +9,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/kernel"
+	"github.com/csmsql/csmsql/engine/merge"
 	"github.com/csmsql/csmsql/engine/reference"
 	"github.com/csmsql/csmsql/engine/retained"
 	"github.com/csmsql/csmsql/engine/rewrite"
@@ -20,22 +21,31 @@ import (
 )
 
 // prepareRewrite checks the statement; temporary tables are DuckDB's to change.
-func (st *Statement) prepareRewrite(ctx context.Context, r rewrite.Rewrite) error {
+func (st *Statement) prepareRewrite(ctx context.Context) error {
 	s := st.session
+	r, err := merge.Change(st.parsed.Head)
+	if err != nil {
+		return err
+	}
 	v, err := s.see(ctx)
 	if err != nil {
 		return err
 	}
 	defer v.Release()
-	version, err := v.Target(r.Name)
+	name := r.Target()
+	version, err := v.Target(name)
 	if err == snapshot.ErrTemporary {
-		return st.preparePrivate(ctx, &statement.Private{Verb: "update"})
+		return st.preparePrivate(ctx, &statement.Private{Verb: strings.ToLower(r.Verb())})
 	}
 	if err != nil {
-		return st.parsed.PointAt(err, r.Name.Name)
+		return st.parsed.PointAt(err, name.Name)
 	}
-	if err := s.rowwiseChange(ctx, v, st.parsed.Head, version); err != nil {
-		return st.parsed.PointAt(err, r.Name.Name)
+	conditions, err := r.Conditions(version)
+	if err == nil {
+		err = s.rowwise(ctx, v, conditions...)
+	}
+	if err != nil {
+		return st.parsed.PointAt(err, name.Name)
 	}
 	if list := rewrite.ReturningOf(st.parsed.Head); list != nil {
 		if err := st.describeReturning(ctx, list, version, v); err != nil {
@@ -47,7 +57,7 @@ func (st *Statement) prepareRewrite(ctx context.Context, r rewrite.Rewrite) erro
 	} else if plan, err := s.planNumbered(ctx, v, version, r.Text, r); err == nil {
 		st.setPlan(plan) // for the first execution
 	} else if plan, err := s.planNumbered(ctx, v, version, r.Query, r); err != nil {
-		return st.parsed.PointAt(err, r.Name.Name)
+		return st.parsed.PointAt(err, name.Name)
 	} else {
 		st.params = plan.Params
 		plan.close()
@@ -56,13 +66,13 @@ func (st *Statement) prepareRewrite(ctx context.Context, r rewrite.Rewrite) erro
 	return nil
 }
 
-func (st *Statement) runRewrite(ctx context.Context, r rewrite.Rewrite, args []any) (*Rows, error) {
+func (st *Statement) runRewrite(ctx context.Context, r rewrite.Change, args []any) (*Rows, error) {
 	s := st.session
 	var hit int64
 	out := s.keeper()
 	write := func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View) error {
 		out.Release() // of a run that lost a race
-		version, err := v.Target(r.Name)
+		version, err := v.Target(r.Target())
 		if err != nil {
 			return err
 		}
@@ -88,17 +98,19 @@ func (st *Statement) runRewrite(ctx context.Context, r rewrite.Rewrite, args []a
 		out.Release()
 		return nil, err
 	}
+	tag := fmt.Sprint(r.Verb(), " ", hit)
 	if st.returning != nil {
-		return keptRows(out, st.schema, fmt.Sprintf(r.Tag, hit), hit), nil
+		return keptRows(out, st.schema, tag, hit), nil
 	}
-	return done(fmt.Sprintf(r.Tag, hit), hit), nil
+	return done(tag, hit), nil
 }
 
 // planNumbered plans what text makes of the names of a table that has the numbers of its rows. Where names are not
 // found in the text, which only DuckDB reads then, the table is a scan of its own, of all chunks.
 func (s *Session) planNumbered(ctx context.Context, v *snapshot.View, version *catalog.TableVersion,
-	text func(n *snapshot.Numbers, table string) (string, error), r rewrite.Rewrite) (*query, error) {
+	text func(n *snapshot.Numbers, table string) (string, error), r rewrite.Change) (*query, error) {
 	n := r.Numbers(version)
+	n.Describe = func(query string) ([]string, error) { return s.describe(ctx, query, v) }
 	asked, err := text(n, n.Table())
 	if err != nil {
 		return nil, err
@@ -124,7 +136,12 @@ func (s *Session) planNumbered(ctx context.Context, v *snapshot.View, version *c
 }
 
 // planLookup plans for the Arrow kernels what a rewrite makes of the few rows that it looks for; nil: DuckDB is asked.
-func (s *Session) planLookup(v *snapshot.View, version *catalog.TableVersion, r rewrite.Rewrite, parameters []duckdb.ParameterType) *query {
+func (s *Session) planLookup(v *snapshot.View, version *catalog.TableVersion, c rewrite.Change,
+	parameters []duckdb.ParameterType) *query {
+	r, ok := c.(rewrite.Rewrite)
+	if !ok {
+		return nil
+	}
 	n := r.Numbers(version)
 	source, ok := r.Lookup(n, parameters)
 	if !ok {
@@ -153,11 +170,13 @@ type change struct {
 
 // changeRows deletes the rows that a rewrite hits and appends what they become.
 func (s *Session) changeRows(ctx context.Context, tx *catalog.Transaction, v *snapshot.View,
-	version *catalog.TableVersion, r rewrite.Rewrite, c change) (hit int64, err error) {
+	version *catalog.TableVersion, r rewrite.Change, c change) (hit int64, err error) {
 	table := version.Table()
-	if v.KeysKept, err = reference.Kept(table, r.Assigns(table.Columns), r.Removes); err != nil {
+	removes, inserts := r.Does()
+	if v.KeysKept, err = reference.Kept(table, r.Assigns(table.Columns), removes); err != nil {
 		return 0, err
 	}
+	v.KeysKept, s.block.proposes = v.KeysKept && !inserts, s.block.proposes || inserts
 	if c.plan != nil {
 		hit, _, err = s.hits(ctx, tx, v, version, c.plan, r, c)
 		return hit, err
@@ -181,7 +200,7 @@ func (s *Session) changeRows(ctx context.Context, tx *catalog.Transaction, v *sn
 
 // hits runs the plan of a rewrite and changes the rows that it hits. An error before it is evaluated has changed nothing.
 func (s *Session) hits(ctx context.Context, tx *catalog.Transaction, v *snapshot.View, version *catalog.TableVersion,
-	plan *query, r rewrite.Rewrite, c change) (hit int64, evaluated bool, err error) {
+	plan *query, r rewrite.Change, c change) (hit int64, evaluated bool, err error) {
 	rows, err := plan.execute(ctx, v, c.args)
 	if err != nil {
 		return 0, false, dialect.WithoutPosition(err)
@@ -189,12 +208,10 @@ func (s *Session) hits(ctx context.Context, tx *catalog.Transaction, v *snapshot
 	defer rows.Close()
 	err = s.engine.upkeep.Change(ctx, tx, version, s.settings.Zone(), func(w *ingest.Writer,
 		limits []ingest.Limit) (map[int]*positions.Set, error) {
-		hits, err := r.Drain(ctx, rows.Next, version, limits, w, c.returns)
-		if err != nil {
-			return nil, err
-		}
-		hit, evaluated = hits.Count(), true
-		return hits.Rows(), nil
+		changed, err := r.Drain(ctx, rows.Next, version, limits, w, c.returns)
+		hit, evaluated = changed.Count, err == nil
+		v.Deleted = map[catalog.TableID]map[int]*positions.Set{version.Table().ID: changed.Deleted}
+		return changed.Gone, err
 	})
 	return hit, evaluated, err
 }
@@ -224,13 +241,4 @@ func (s *Session) rowwise(ctx context.Context, v *snapshot.View, conditions ...r
 		}
 		return err, s.conn.Spoilt()
 	})
-}
-
-// rowwiseChange is rowwise of an UPDATE or a DELETE of this table.
-func (s *Session) rowwiseChange(ctx context.Context, v *snapshot.View, head any, version *catalog.TableVersion) error {
-	conditions, err := rewrite.ConditionsOf(head, version)
-	if err != nil {
-		return err
-	}
-	return s.rowwise(ctx, v, conditions...)
 }

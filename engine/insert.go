@@ -126,16 +126,21 @@ func (st *Statement) planSource(ctx context.Context, text string, v *snapshot.Vi
 
 // givenColumns plans a query to see what it returns.
 func (st *Statement) givenColumns(ctx context.Context, query string, v *snapshot.View) ([]string, error) {
-	plan, err := st.session.planQuery(ctx, dialect.SourceOf(query), v)
+	names, err := st.session.describe(ctx, query, v)
 	if err != nil {
 		return nil, st.parsed.PreferSyntax(cast.Verbatim(query).Relocate(err, st.parsed.Text))
 	}
-	defer plan.close()
-	names := make([]string, plan.schema.NumFields())
-	for i, f := range plan.schema.Fields() {
-		names[i] = f.Name
-	}
 	return names, nil
+}
+
+// describe are the names of the columns that a query gives.
+func (s *Session) describe(ctx context.Context, query string, v *snapshot.View) ([]string, error) {
+	plan, err := s.planQuery(ctx, dialect.SourceOf(query), v)
+	if err != nil {
+		return nil, err
+	}
+	defer plan.close()
+	return conform.Names(plan.schema), nil
 }
 
 func (st *Statement) insert(ctx context.Context, head *statement.Insert, ins *insertion, args []any) (*Rows, error) {

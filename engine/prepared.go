@@ -114,7 +114,7 @@ func (s *Session) checkNamed(ctx context.Context, n *NamedStatement, before stri
 		return dialect.InOriginal(err, changed, given, padded)
 	}
 	switch parsed.Head.(type) {
-	case *statement.Select, *statement.Insert, *statement.Update, *statement.Delete:
+	case *statement.Select, *statement.Insert, *statement.Update, *statement.Delete, *statement.Merge:
 	default:
 		word := strings.Fields(n.Query)[0]
 		e := sqlerror.New("42601", "syntax error at or near %q", word).WithHint("PREPARE takes SELECT, INSERT, UPDATE, DELETE and VALUES.")

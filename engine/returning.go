@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -79,12 +78,7 @@ func (st *Statement) returned(ctx context.Context, v *snapshot.View, written *re
 		},
 	})
 	defer s.conn.Forget(number)
-	names := make([]string, columns.NumFields())
-	for i, f := range columns.Fields() {
-		names[i] = duckdb.QuoteIdentifier(f.Name)
-	}
-	from := "SELECT " + strings.Join(names, ", ") + " FROM " + duckdb.ScanCall(number)
-	text := st.returning.Query(from)
+	text := st.returning.Query(rewrite.Columns(columns, duckdb.ScanCall(number)))
 	plan, err := s.planDuck(ctx, dialect.SourceOf(text), v)
 	if err != nil {
 		return nil, st.returning.PlaceQuery(err, st.parsed.Text)

@@ -197,18 +197,8 @@ func (st *Statement) prepare(ctx context.Context) error {
 		return st.prepareCreateTableAs(ctx, head)
 	case *statement.Copy:
 		return st.prepareCopy(ctx, head)
-	case *statement.Delete:
-		r, err := rewrite.OfDelete(head)
-		if err != nil {
-			return err
-		}
-		return st.prepareRewrite(ctx, r)
-	case *statement.Update:
-		r, err := rewrite.OfUpdate(head)
-		if err != nil {
-			return err
-		}
-		return st.prepareRewrite(ctx, r)
+	case *statement.Delete, *statement.Update, *statement.Merge:
+		return st.prepareRewrite(ctx)
 	case *statement.Private:
 		return st.preparePrivate(ctx, head)
 	case *statement.Declare:

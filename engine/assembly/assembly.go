@@ -221,7 +221,7 @@ func (a *Assembly) commit(ctx context.Context, chunks []*catalog.Chunk) (err err
 	if err := tx.Append(name, chunks); err != nil {
 		return err
 	}
-	if err := on.Keys.Changed(ctx, tx, snapshot.Contents); err != nil {
+	if err := on.Keys.Changed(ctx, tx, snapshot.Contents, nil); err != nil {
 		return err
 	}
 	return tx.Commit(ctx)

@@ -32,9 +32,9 @@ func WithIdentity(f arrow.Field, kind string) arrow.Field {
 	return f
 }
 
-// taken are the columns that an INSERT's values are of, an empty name for one whose values are not taken: the column
+// Taken are the columns that an INSERT's values are of, an empty name for one whose values are not taken: the column
 // makes its own. given tells whether a column has other values in the list than DEFAULT.
-func taken(head *statement.Insert, schema *arrow.Schema, columns []string, given func(i int) bool) ([]string, error) {
+func Taken(head *statement.Insert, schema *arrow.Schema, columns []string, given func(i int) bool) ([]string, error) {
 	out := columns
 	for i, c := range columns {
 		f := schema.Field(ingest.Index(schema, c))

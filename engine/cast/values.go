@@ -122,7 +122,7 @@ func (l *valueList) source(schema *arrow.Schema) (Source, error) {
 	if err != nil {
 		return Source{}, err
 	}
-	columns, err = taken(l.head, schema, columns, func(i int) bool {
+	columns, err = Taken(l.head, schema, columns, func(i int) bool {
 		return l.profiles[i].kinds != bit(statement.DefaultValueWord)
 	})
 	if err != nil {
@@ -292,7 +292,7 @@ func Insert(head *statement.Insert, schema *arrow.Schema, given func(query strin
 	if err != nil {
 		return Source{}, err
 	}
-	if columns, err = taken(head, schema, columns, func(int) bool { return true }); err != nil {
+	if columns, err = Taken(head, schema, columns, func(int) bool { return true }); err != nil {
 		return Source{}, err
 	}
 	src, err := Query(query, schema, columns)

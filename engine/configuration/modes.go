@@ -1,6 +1,7 @@
 package configuration
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -165,6 +166,8 @@ func Writes(head any, own snapshot.Temporary) string {
 		return unless(own.Means(head.Name), "UPDATE")
 	case *statement.Delete:
 		return unless(own.Means(head.Name), "DELETE")
+	case *statement.Merge:
+		return unless(own.Means(head.Name), "MERGE")
 	case *statement.Copy:
 		return unless(!head.From || own.Means(head.Name), "COPY FROM")
 	case *statement.CreateTable:
@@ -197,11 +200,8 @@ func Writes(head any, own snapshot.Temporary) string {
 }
 
 func privateWrites(head *statement.Private) string {
-	switch head.Verb {
-	case "create", "drop", "alter":
+	if slices.Contains([]string{"create", "drop", "alter"}, head.Verb) {
 		return strings.ToUpper(strings.TrimSpace(head.Verb + " " + head.Kind))
-	case "merge":
-		return "MERGE"
 	}
 	return ""
 }

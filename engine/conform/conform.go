@@ -134,3 +134,12 @@ func Schema(schema *arrow.Schema) *arrow.Schema {
 	}
 	return arrow.NewSchema(fields, nil)
 }
+
+// Names are those of a schema's columns.
+func Names(schema *arrow.Schema) []string {
+	names := make([]string, schema.NumFields())
+	for i, f := range schema.Fields() {
+		names[i] = f.Name
+	}
+	return names
+}

@@ -143,7 +143,7 @@ func (l *loading) run(ctx context.Context) (result noderpc.LoadResult, err error
 	if err := tx.AppendFrom(name, chunks, upkeep.LaidOut(lineage.OfFiles(l.read, result.Rows), l.target, parts).Encode()); err != nil {
 		return result, err
 	}
-	if err := l.Keys.Changed(ctx, tx, snapshot.Contents); err != nil {
+	if err := l.Keys.Changed(ctx, tx, snapshot.Contents, nil); err != nil {
 		return result, err
 	}
 	if err := tx.Commit(ctx); err != nil {

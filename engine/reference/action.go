@@ -13,9 +13,9 @@ import (
 	"github.com/csmsql/csmsql/engine/key"
 )
 
-// ON DELETE CASCADE and SET NULL. A statement that removed rows of a parent and brought none has deleted them: then
-// their children go, too, or refer to nothing from then on. What that does to the children is looked at as what the
-// statement itself did.
+// ON DELETE CASCADE and SET NULL. A statement that removed rows of a parent and brought none has deleted them, and one
+// that does both says which it has: then their children go, too, or refer to nothing from then on. What that does to
+// the children is looked at as what the statement itself did.
 
 // acts tells whether children follow when a parent is deleted.
 func (r *reference) acts() bool { return r.OnDelete == "CASCADE" || r.OnDelete == "SET NULL" }
@@ -23,12 +23,8 @@ func (r *reference) acts() bool { return r.OnDelete == "CASCADE" || r.OnDelete =
 // follow has children go with their parents, and gives what it changed; nil: nothing was deleted, or nobody follows.
 func (k *Keeper) follow(ctx context.Context, tx *catalog.Transaction, r *reference, parent changed,
 	child *catalog.TableVersion) (*changed, error) {
-	removed, exact, err := parent.is.Removed(ctx, parent.was)
-	if err != nil || !exact || len(removed) == 0 {
-		return nil, err
-	}
-	fresh, err := parent.is.Since(ctx, parent.was)
-	if err != nil || len(fresh) > 0 {
+	removed, err := parent.without(ctx)
+	if err != nil || len(removed) == 0 {
 		return nil, err
 	}
 	rows, err := chunks(ctx, child)
@@ -65,7 +61,23 @@ func (k *Keeper) follow(ctx context.Context, tx *catalog.Transaction, r *referen
 		return nil, err
 	}
 	after, _ := tx.Contents().Table(name)
-	return &changed{child, after}, nil
+	return &changed{was: child, is: after}, nil
+}
+
+// without are the rows that were deleted, as far as that is known.
+func (c *changed) without(ctx context.Context) (Rows, error) {
+	if c.deleted != nil {
+		return c.deleted, nil
+	}
+	removed, exact, err := c.is.Removed(ctx, c.was)
+	if err != nil || !exact || len(removed) == 0 {
+		return nil, err
+	}
+	fresh, err := c.is.Since(ctx, c.was)
+	if len(fresh) > 0 {
+		return nil, err
+	}
+	return removed, err
 }
 
 // withoutParents writes rows of the child that refer to nothing.

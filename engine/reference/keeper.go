@@ -30,10 +30,18 @@ type Keeper struct {
 const passRows = 1 << 18
 
 // changed is a table that a statement, or a transaction, has changed; was is nil if it was not there.
-type changed struct{ was, is *catalog.TableVersion }
+type changed struct {
+	was, is *catalog.TableVersion
+	deleted Rows // nil: it is not known which of the rows that went were deleted
+}
+
+// Rows are rows of a table's version, by chunk.
+type Rows = map[int]*positions.Set
 
 // Changed is an error if a table that the transaction has changed since it saw before does not keep its promises.
-func (k *Keeper) Changed(ctx context.Context, tx *catalog.Transaction, before *catalog.Contents) error {
+// deleted are rows that a statement has deleted, where it has written others of the same table, too.
+func (k *Keeper) Changed(ctx context.Context, tx *catalog.Transaction, before *catalog.Contents,
+	deleted map[catalog.TableID]Rows) error {
 	if err := k.Keeper.Changed(ctx, tx, before); err != nil {
 		return err
 	}
@@ -42,7 +50,7 @@ func (k *Keeper) Changed(ctx context.Context, tx *catalog.Transaction, before *c
 		if was != nil && was.Table().ID != is.Table().ID {
 			was = nil // another table has its name
 		}
-		all = append(all, changed{was, is})
+		all = append(all, changed{was, is, deleted[is.Table().ID]})
 	}
 	for _, c := range all {
 		if err := k.note(tx, c.is.Table()); err != nil {

@@ -51,7 +51,7 @@ func (k *Keeper) asChild(ctx context.Context, c *catalog.Commitment,
 		if !had || !has { // it is the transaction's own
 			continue
 		}
-		if err := k.apart(ctx, r, changed{was, is}, v, rows, r.absent); err != nil {
+		if err := k.apart(ctx, r, changed{was: was, is: is}, v, rows, r.absent); err != nil {
 			return nil, lostIf(follows, err)
 		}
 	}
@@ -88,7 +88,7 @@ func (k *Keeper) asParent(ctx context.Context, c *catalog.Commitment,
 		if err != nil {
 			return nil, err
 		}
-		if err := k.apart(ctx, r, changed{was, v}, now, rows, r.needed); err != nil {
+		if err := k.apart(ctx, r, changed{was: was, is: v}, now, rows, r.needed); err != nil {
 			return nil, lostIf(r.acts(), err) // once more, and it goes with its parent
 		}
 	}

@@ -32,9 +32,6 @@ func NewHits(version *catalog.TableVersion) *Hits {
 // Rows are the rows, by chunk.
 func (h *Hits) Rows() map[int]*positions.Set { return h.rows }
 
-// Count is how many they are.
-func (h *Hits) Count() int64 { return h.count }
-
 // add notes the rows of a batch, whose last column has their numbers, and gives what it has of each in the other
 // columns, in runs, to each: of a row that was hit before, by another one of a join, nothing.
 func (h *Hits) add(ctx context.Context, batch arrow.RecordBatch, each func(arrow.RecordBatch) error) error {
@@ -98,10 +95,10 @@ func (h *Hits) Note(ctx context.Context, number int64) (fresh bool, err error) {
 	return fresh, nil
 }
 
-// Drain notes the rows that the query gives, of a version of the table, and writes what they become; returns, if not
-// nil, keeps what RETURNING is asked of.
+// Drain implements Change.
 func (r Rewrite) Drain(ctx context.Context, next func(context.Context) (arrow.RecordBatch, error),
-	version *catalog.TableVersion, limits []ingest.Limit, w *ingest.Writer, returns *retained.Batches) (*Hits, error) {
+	version *catalog.TableVersion, limits []ingest.Limit, w *ingest.Writer,
+	returns *retained.Batches) (Changed, error) {
 	hits := NewHits(version)
 	each := func(batch arrow.RecordBatch) error {
 		if returns != nil {
@@ -117,19 +114,26 @@ func (r Rewrite) Drain(ctx context.Context, next func(context.Context) (arrow.Re
 	if r.Removes {
 		limits = nil // what was there fits
 	}
+	err := EachFitting(ctx, next, limits, func(batch arrow.RecordBatch) error { return hits.add(ctx, batch, each) })
+	return Changed{Count: hits.count, Gone: hits.rows}, err
+}
+
+// EachFitting hands the batches on that a query gives, whose first columns are the table's, with values that fit there.
+func EachFitting(ctx context.Context, next func(context.Context) (arrow.RecordBatch, error), limits []ingest.Limit,
+	each func(arrow.RecordBatch) error) error {
 	next = ingest.Fitting(next, limits) // before RETURNING sees it
 	for {
 		batch, err := next(ctx)
 		if errors.Is(err, io.EOF) {
-			return hits, nil
+			return nil
 		}
 		if err != nil {
-			return nil, dialect.WithoutPosition(err)
+			return dialect.WithoutPosition(err)
 		}
-		err = hits.add(ctx, batch, each)
+		err = each(batch)
 		batch.Release()
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -78,6 +80,15 @@ func (r *Returning) Read(table catalog.Table) (from string, items []string, err 
 // Query asks for the list of rows.
 func (r *Returning) Query(from string) string {
 	return "SELECT " + r.Written + "\n FROM (" + from + ") AS " + duckdb.QuoteIdentifier(r.Alias)
+}
+
+// Columns is a query of a table's columns, from what has them.
+func Columns(columns *arrow.Schema, from string) string {
+	names := make([]string, columns.NumFields())
+	for i, f := range columns.Fields() {
+		names[i] = duckdb.QuoteIdentifier(f.Name)
+	}
+	return "SELECT " + strings.Join(names, ", ") + " FROM " + from
 }
 
 // PlaceQuery moves an error's position from the list's query into the statement, whose text is given.

@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,12 +25,13 @@ import (
 // they become, or, for RETURNING, what they were.
 type Rewrite struct {
 	Name    statement.Name
-	Tag     string // with %d for the number of rows that were hit
-	Removes bool   // nothing comes in the place of rows that were hit
+	Removes bool // nothing comes in the place of rows that were hit
 
+	verb      string
 	head      rows // of the statement
 	using     string
 	condition string
+	says      func(table catalog.Table) ([]Condition, error)
 	values    valuesOf // nil: numbers are all it gives
 	assigned  []string // columns that get other values
 }
@@ -45,8 +47,15 @@ type rows struct {
 
 // OfDelete is that of a DELETE.
 func OfDelete(head *statement.Delete) (Rewrite, error) {
-	r := Rewrite{Name: head.Name, Tag: "DELETE %d", Removes: true, condition: head.Where}
+	r := Rewrite{Name: head.Name, verb: "DELETE", Removes: true, condition: head.Where}
 	r.head = rows{head.With, head.Alias, strings.Join([]string{head.With, head.Using, head.Where}, " ")}
+	from := TableAs(head.Name, head.Alias)
+	if head.Using != "" {
+		from += ", " + head.Using
+	}
+	r.says = func(catalog.Table) ([]Condition, error) {
+		return []Condition{{head.With, from, "WHERE", []string{head.Where}}}, nil
+	}
 	if head.Using != "" {
 		if name := dialect.VolatileIn(head.Where); name != "" {
 			return Rewrite{}, sqlerror.New("0A000", "DELETE … USING with %s() in its condition is not supported", name).
@@ -68,17 +77,48 @@ func OfDelete(head *statement.Delete) (Rewrite, error) {
 
 // OfUpdate is that of an UPDATE.
 func OfUpdate(head *statement.Update) (Rewrite, error) {
-	r := Rewrite{Name: head.Name, Tag: "UPDATE %d", using: head.From, condition: head.Where}
+	r := Rewrite{Name: head.Name, verb: "UPDATE", using: head.From, condition: head.Where}
 	words := []string{head.With, head.From, head.Where}
 	for _, a := range head.Set {
 		words = append(words, a.Value)
 		r.assigned = append(r.assigned, a.Column)
 	}
 	r.head = rows{head.With, head.Alias, strings.Join(words, " ")}
+	r.says = func(table catalog.Table) ([]Condition, error) { return conditions(head, table) }
 	r.values = func(version *catalog.TableVersion, qualifier string, as casts) ([]string, error) {
 		return updated(head, version.Table(), qualifier, as)
 	}
 	return r, nil
+}
+
+// conditions are what an UPDATE says of single rows.
+func conditions(head *statement.Update, table catalog.Table) ([]Condition, error) {
+	values, err := assignments(head, table)
+	if err != nil {
+		return nil, err
+	}
+	from := TableAs(head.Name, head.Alias)
+	if head.From != "" {
+		from += ", " + head.From
+	}
+	return []Condition{
+		{head.With, from, "UPDATE", slices.Collect(maps.Values(values))},
+		{head.With, from, "WHERE", []string{head.Where}},
+	}, nil
+}
+
+// Verb implements Change.
+func (r Rewrite) Verb() string { return r.verb }
+
+// Target implements Change.
+func (r Rewrite) Target() statement.Name { return r.Name }
+
+// Does implements Change.
+func (r Rewrite) Does() (removes, inserts bool) { return r.Removes, false }
+
+// Conditions are those of an UPDATE or a DELETE of this table.
+func (r Rewrite) Conditions(version *catalog.TableVersion) ([]Condition, error) {
+	return r.says(version.Table())
 }
 
 // Assigns tells of a column whether it may get another value: the statement says so, or it is generated, and that of
@@ -125,7 +165,12 @@ func updated(head *statement.Update, table catalog.Table, qualifier string, as c
 
 // Numbers are those of a version of the table.
 func (r Rewrite) Numbers(version *catalog.TableVersion) *snapshot.Numbers {
-	words := strings.ToLower(r.head.words + r.head.alias + " " + r.Name.String())
+	return NumbersFor(version, r.head.words+r.head.alias+" "+r.Name.String())
+}
+
+// NumbersFor are those of a version of a table, for a statement of some words.
+func NumbersFor(version *catalog.TableVersion, words string) *snapshot.Numbers {
+	words = strings.ToLower(words)
 	for _, f := range version.Table().Columns.Fields() {
 		words += " " + strings.ToLower(f.Name)
 	}
@@ -156,10 +201,7 @@ func (r Rewrite) query(n *snapshot.Numbers, table string, as casts) (string, err
 		condition, _ = WithoutSchema(n.Version.Table().Name, condition)
 	}
 	qualifier := duckdb.QuoteIdentifier(alias)
-	from, number := table+" AS "+qualifier, qualifier+"."+duckdb.QuoteIdentifier(n.Column)
-	if readsWhole(r.head.words, alias) {
-		from, number = apart(n, table, qualifier)
-	}
+	from, number := FromNumbered(n, table, alias, r.head.words)
 	if r.using != "" {
 		from += ", " + r.using
 	}
@@ -175,6 +217,15 @@ func (r Rewrite) query(n *snapshot.Numbers, table string, as casts) (string, err
 		text += " WHERE (" + condition + "\n)"
 	}
 	return text, nil
+}
+
+// FromNumbered is a table in a FROM, and the numbers of its rows, which no words can mean.
+func FromNumbered(n *snapshot.Numbers, table, alias, words string) (from, number string) {
+	qualifier := duckdb.QuoteIdentifier(alias)
+	if readsWhole(words, alias) {
+		return apart(n, table, qualifier)
+	}
+	return table + " AS " + qualifier, qualifier + "." + duckdb.QuoteIdentifier(n.Column)
 }
 
 // readsWhole tells whether the user's words may mean a whole row of the table, as t.* and t do: the number is none of
@@ -204,8 +255,8 @@ func apart(n *snapshot.Numbers, table, qualifier string) (from, number string) {
 		list = append(list, beside+"."+name+" AS "+duckdb.QuoteIdentifier(f.Name))
 	}
 	names = append(names, duckdb.QuoteIdentifier(n.Column))
-	from = table + " AS " + beside + "(" + strings.Join(names, ", ") + "), LATERAL (SELECT " +
-		strings.Join(list, ", ") + ") AS " + qualifier
+	from = "(" + table + " AS " + beside + "(" + strings.Join(names, ", ") + ") CROSS JOIN LATERAL (SELECT " +
+		strings.Join(list, ", ") + ") AS " + qualifier + ")"
 	return from, beside + "." + duckdb.QuoteIdentifier(n.Column)
 }
 
@@ -323,33 +374,6 @@ func (c *Condition) Refused(err error) error {
 		}
 	}
 	return nil
-}
-
-// ConditionsOf are those of an UPDATE or a DELETE of this table.
-func ConditionsOf(head any, version *catalog.TableVersion) ([]Condition, error) {
-	switch head := head.(type) {
-	case *statement.Update:
-		values, err := assignments(head, version.Table())
-		if err != nil {
-			return nil, err
-		}
-		list := make([]string, 0, len(values))
-		for _, value := range values {
-			list = append(list, value)
-		}
-		from := TableAs(head.Name, head.Alias)
-		if head.From != "" {
-			from += ", " + head.From
-		}
-		return []Condition{{head.With, from, "UPDATE", list}, {head.With, from, "WHERE", []string{head.Where}}}, nil
-	case *statement.Delete:
-		from := TableAs(head.Name, head.Alias)
-		if head.Using != "" {
-			from += ", " + head.Using
-		}
-		return []Condition{{head.With, from, "WHERE", []string{head.Where}}}, nil
-	}
-	return nil, nil
 }
 
 // WithoutSchema is statement.WithoutSchema for a table.

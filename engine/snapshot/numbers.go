@@ -11,6 +11,8 @@ type Numbers struct {
 	// Schema, and the table's own name, are what the table is called with one column more, Column, which has the
 	// numbers.
 	Schema, Column string
+	// Describe are the names of the columns that a query gives.
+	Describe func(query string) ([]string, error)
 }
 
 // Is tells whether a name in the statement is the table with its rows' numbers.

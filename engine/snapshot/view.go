@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lookup"
 	"github.com/csmsql/csmsql/engine/names"
@@ -35,6 +36,8 @@ type View struct {
 	Numbered *Numbers
 	// KeysKept says that the statement changes no value of a key: what it writes needs no look for duplicates.
 	KeysKept bool
+	// Deleted are the rows that the statement has deleted of a table that it has also written others of, by chunk.
+	Deleted map[catalog.TableID]map[int]*positions.Set
 	// Own are the session's temporary tables and views, which hide what is called the same.
 	Own Temporary
 }

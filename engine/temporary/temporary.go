@@ -99,6 +99,9 @@ var refusedVerbs = map[string]string{
 
 // name is what a statement is called by: its verb, and the word behind it where that one says what it is about.
 func name(verb, text string) string {
+	if verb == "merge" {
+		return "MERGE into a temporary table"
+	}
 	name, words := strings.ToUpper(verb), statement.Words(text)
 	if len(words) > 1 && strings.EqualFold(words[0].Name, verb) {
 		if about := strings.ToUpper(words[1].Name); about == "DATABASE" || about == "VARIABLE" {

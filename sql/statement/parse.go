@@ -159,7 +159,7 @@ func (s *Statement) PointAt(err error, name string) error {
 // duckVerbs begin statements that only DuckDB knows.
 var duckVerbs = map[string]bool{
 	"attach": true, "detach": true, "use": true, "install": true, "load": true, "pragma": true, "call": true, "export": true,
-	"import": true, "merge": true, "create": true, "drop": true, "set": true, "reset": true,
+	"import": true, "create": true, "drop": true, "set": true, "reset": true,
 }
 
 // head reads the statement's first words and, for statements that are not DuckDB's alone, everything.
@@ -189,6 +189,8 @@ func (c *cursor) head() (any, error) {
 		return c.update("")
 	case "delete":
 		return c.delete("")
+	case "merge":
+		return c.merge("")
 	case "copy":
 		return c.copy()
 	case "drop":
@@ -295,7 +297,7 @@ func (c *cursor) with(from int) (any, error) {
 	case t.Is("delete"):
 		return c.delete(prefix)
 	case t.Is("merge"):
-		return &Private{Verb: "merge"}, nil
+		return c.merge(prefix)
 	}
 	return &Select{}, nil
 }

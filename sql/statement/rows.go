@@ -301,8 +301,10 @@ func (c *cursor) assign(set *[]Assignment) error {
 }
 
 func (c *cursor) value(a *Assignment) error {
+	when := outsideCase("when") // of a MERGE
 	a.Value = c.until(func(b, t lex.Token) bool {
-		return isEnd(t) || isClause(b, t, "where", "returning") || isClause(b, t, "from") && !b.Is("distinct")
+		return isEnd(t) || isClause(b, t, "where", "returning") || isClause(b, t, "from") && !b.Is("distinct") ||
+			when(b, t)
 	})
 	if a.Value == "" {
 		return c.unexpected()
