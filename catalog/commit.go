@@ -123,7 +123,7 @@ func (w *commit) changedRows(ctx context.Context, t *Transaction, name TableName
 	}
 	v, err := after.version.Rebase(ctx, before.version, now.version)
 	agree := w.catalog.options.Agree
-	if err == nil && agree != nil && now.version != before.version && !after.version.Folds() {
+	if err == nil && agree != nil && now.version != before.version && !after.version.Folds() && !t.keepsKeys(name) {
 		err = agree(ctx, before.version, after.version, v)
 	}
 	return v, diverged(err)

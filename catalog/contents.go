@@ -130,6 +130,27 @@ func (c *Contents) Tables() []*TableVersion {
 	return list
 }
 
+// SameNames tells whether all names mean the same in both: relations with the same columns.
+func (c *Contents) SameNames(other *Contents) bool {
+	if c == other {
+		return true
+	}
+	for d := range persistent.Difference(c.schemas, other.schemas) {
+		if d.Was != d.Is {
+			return false
+		}
+	}
+	for range c.ViewsSince(other) {
+		return false
+	}
+	for was, is := range c.TablesSince(other) {
+		if was == nil || is == nil || was.Table().ID != is.Table().ID || !hugetable.SameNumbers(was, is) {
+			return false
+		}
+	}
+	return true
+}
+
 // Table finds a table.
 func (c *Contents) Table(name TableName) (*TableVersion, bool) {
 	e, ok := c.tables.Get(name)

@@ -12,10 +12,13 @@ type Commitment struct {
 	rows        map[TableName]*TableVersion // that it changes the rows of, as they become
 }
 
-// Changed lists the tables that the transaction changes, or makes, as they become.
+// Changed lists the tables that the transaction changes, or makes, as they become, but for those whose keys it has kept.
 func (c *Commitment) Changed() iter.Seq[*TableVersion] {
 	return func(yield func(*TableVersion) bool) {
 		for name := range c.transaction.relation {
+			if c.transaction.keepsKeys(name) {
+				continue
+			}
 			e, ok := c.transaction.own.tables.Get(name)
 			if v := c.rows[name]; v != nil {
 				e.version = v
@@ -32,12 +35,16 @@ func (c *Commitment) Base(id TableID, hint TableName) (*TableVersion, bool) {
 	return c.transaction.base.TableOf(id, hint)
 }
 
-// Now is a table as it becomes; false: it is not there any more.
+// Now is a table as it becomes, or as others have made it if the transaction has kept its keys; false: it is not there
+// any more.
 func (c *Commitment) Now(id TableID, hint TableName) (*TableVersion, bool) {
 	for name := range c.transaction.relation {
 		e, ok := c.transaction.own.tables.Get(name)
 		if !ok || e.version.Table().ID != id {
 			continue
+		}
+		if c.transaction.keepsKeys(name) {
+			break
 		}
 		if v := c.rows[name]; v != nil {
 			return v, true

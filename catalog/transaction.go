@@ -31,7 +31,9 @@ type Transaction struct {
 	depends   dependencies
 	taken     map[ExtentID]bool
 	handed    []ExtentID // taken, in the order in which they were
-	over      bool
+	// kept are tables as they were made by changes that held each row to what it was held to before (KeepKeys).
+	kept map[TableName]*TableVersion
+	over bool
 }
 
 // Begin starts a transaction on a snapshot of this catalog.
@@ -39,7 +41,7 @@ func (c *Catalog) Begin(s *Snapshot) *Transaction {
 	return &Transaction{
 		catalog: c, base: s.Contents, own: s.Contents,
 		relation: map[TableName]bool{}, schema: map[string]bool{}, commented: map[string]bool{},
-		reads: map[TableName]TableID{}, taken: map[ExtentID]bool{},
+		reads: map[TableName]TableID{}, taken: map[ExtentID]bool{}, kept: map[TableName]*TableVersion{},
 	}
 }
 
@@ -56,6 +58,24 @@ func (t *Transaction) Since(contents *Contents) iter.Seq2[*TableVersion, *TableV
 			}
 		}
 	}
+}
+
+// KeepKeys says of what the transaction has done to tables since it saw contents that each row that came has taken the
+// place of one with the same keys: nothing that holds for the rows of several transactions (Options.Agree, Relate) can
+// have become wrong by it.
+func (t *Transaction) KeepKeys(since *Contents) {
+	for before, after := range t.Since(since) {
+		name := after.Table().Name
+		if base := t.base.tables.Of(name).version; before != nil && (before == base || before == t.kept[name]) {
+			t.kept[name] = after
+		}
+	}
+}
+
+// keepsKeys tells whether that is so of all that was done to a table.
+func (t *Transaction) keepsKeys(name TableName) bool {
+	kept := t.kept[name]
+	return kept != nil && kept == t.own.tables.Of(name).version
 }
 
 // Changed tells whether the transaction sees anything else than its snapshot.

@@ -102,11 +102,10 @@ func (s *Session) seeAnew() bool {
 	if b == nil {
 		return true
 	}
-	if !b.implicit || b.tx != nil || b.duck || len(b.open) > 0 {
+	if !b.implicit || b.Changes != nil || b.duck || len(b.open) > 0 {
 		return false
 	}
-	b.release()
-	b.lease = nil
+	b.Forget()
 	return true
 }
 

@@ -73,8 +73,8 @@ func TestStatementsThatLoseARaceAreRepeated(t *testing.T) {
 // is of a statement that is not alone.
 func TestWhatWasToldStaysTrue(t *testing.T) {
 	t.Parallel()
-	e := open(t)
-	a, b := session(t, e), session(t, e)
+	c := newCluster(t, 2) // on one node the other one would wait
+	a, b := c.session(0), c.session(1)
 	exec(t, a, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
 	race := func(mine ...string) error {
 		exec(t, a, "TRUNCATE t; INSERT INTO t VALUES (1)")

@@ -208,13 +208,17 @@ func TestPlansOfAlteredTables(t *testing.T) {
 	}
 
 	// Snapshots that began before read what they read; who writes after is told.
-	exec(t, s, "BEGIN")
+	exec(t, s, "BEGIN ISOLATION LEVEL REPEATABLE READ")
 	require.Equal(t, []string{"1|3", "7|3"}, rows(t, s, "SELECT * FROM t ORDER BY a"))
 	exec(t, other, "ALTER TABLE t DROP COLUMN c; INSERT INTO t VALUES (8)")
 	require.Equal(t, []string{"1|3", "7|3"}, rows(t, s, "SELECT * FROM t ORDER BY a"))
 	exec(t, s, "INSERT INTO t VALUES (9, 9)")
 	fails(t, s, "40001", "COMMIT")
 	require.Equal(t, []string{"1", "7", "8"}, rows(t, s, "SELECT * FROM t ORDER BY a"))
+	exec(t, s, "BEGIN; SELECT * FROM t")
+	exec(t, other, "ALTER TABLE t ADD COLUMN d int DEFAULT 4")
+	require.Equal(t, []string{"1|4", "7|4", "8|4"}, rows(t, s, "SELECT * FROM t ORDER BY a"), "each statement by itself")
+	exec(t, s, "INSERT INTO t VALUES (9, 9); COMMIT; DELETE FROM t WHERE a = 9; ALTER TABLE t DROP COLUMN d")
 }
 
 // A key that foreign keys need goes with them, if CASCADE says so.

@@ -8,12 +8,13 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/gathering"
-	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lookup"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/outcome"
+	"github.com/csmsql/csmsql/engine/rowlock"
 	"github.com/csmsql/csmsql/engine/snapshot"
+	"github.com/csmsql/csmsql/engine/transaction"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -27,9 +28,8 @@ type block struct {
 	failed   bool
 	// duck: DuckDB's own transaction is open too, so that temporary tables follow ours.
 	duck bool
-	// Set at the first statement that looks at data: until then the block costs nothing.
-	lease *lease.Lease
-	tx    *catalog.Transaction
+	// Its snapshot is taken by the first statement that looks at data: until then the block costs nothing.
+	*transaction.Transaction
 	// before are the settings that ROLLBACK brings back, after those that COMMIT does; nil: nothing was SET, or not
 	// LOCAL.
 	before, after *configuration.Values
@@ -57,27 +57,6 @@ type block struct {
 	proposes bool
 	// emptied are the tables that the block truncated since its last savepoint.
 	emptied map[catalog.TableID]bool
-}
-
-// start pins the block's snapshot.
-func (b *block) start(ctx context.Context, e *Engine) error {
-	if b.lease != nil {
-		return nil
-	}
-	l, err := e.snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	b.lease = l
-	return nil
-}
-
-// contents is the snapshot with the block's own changes.
-func (b *block) contents() *catalog.Contents {
-	if b.tx != nil {
-		return b.tx.Contents()
-	}
-	return b.lease.Snapshot.Contents
 }
 
 // Status of a session between statements, as the protocol shows it.
@@ -205,21 +184,21 @@ func (s *Session) commitOnce(ctx context.Context) error {
 	s.yield()
 	s.block = nil
 	defer s.endedBlock(b)
-	defer b.release()
+	defer b.End()
 	if b.rows != nil {
 		if err := s.engine.inserts.Insert(ctx, b.rows); err != nil {
 			s.engine.node.Settle(ctx)
 			return member.ExplainFull(err)
 		}
 	}
-	if b.tx != nil {
+	if b.Changes != nil {
 		for rows := range b.open {
 			if rows.changes {
 				rows.park(&s.parked)
 			}
 		}
 		b.validate()
-		if err := b.tx.Commit(ctx); err != nil {
+		if err := b.Changes.Commit(ctx); err != nil {
 			s.endDuck(b, "ROLLBACK")
 			if b.proposes && sqlerror.State(err) == "23505" {
 				err = fmt.Errorf("%w: %w", catalog.ErrConflict, err)
@@ -240,16 +219,16 @@ func (s *Session) rollback() {
 		s.running.close()
 	}
 	s.block = nil
-	if b.tx != nil {
+	if b.Changes != nil {
 		for rows := range b.open {
 			if rows.changes {
 				rows.abandon(sqlerror.New("34000", "the transaction that these rows are from was rolled back"))
 			}
 		}
-		b.tx.Rollback()
+		b.Changes.Rollback()
 	}
 	_ = s.endDuck(b, "ROLLBACK")
-	b.release()
+	b.End()
 	s.endedBlock(b)
 }
 
@@ -275,12 +254,6 @@ func (s *Session) endedDuck(b *block) {
 	s.described = nil // a rolled back transaction takes what the catalogs were told with it
 	if b.names != nil {
 		s.closeOwnNames(b)
-	}
-}
-
-func (b *block) release() {
-	if b.lease != nil {
-		b.lease.Release()
 	}
 }
 
@@ -315,26 +288,56 @@ func (s *Session) writeInBlock(ctx context.Context, change func(tx *catalog.Tran
 	if err := s.settleRows(ctx); err != nil {
 		return err
 	}
-	if err := b.start(ctx, s.engine); err != nil {
-		return err
-	}
-	if b.tx == nil {
-		b.tx = s.engine.catalog.Begin(b.lease.Snapshot)
-	}
+	moves := !b.modes.SeesOneSnapshot() || b.implicit && b.executed <= 1
+	wait := func(held *rowlock.HeldError) error { return s.await(ctx, b, held) }
+	return b.Write(ctx, moves, wait, func() error { return s.writeOnce(ctx, b, change) })
+}
+
+func (s *Session) writeOnce(ctx context.Context, b *block,
+	change func(tx *catalog.Transaction, v *snapshot.View) error) error {
 	own, err := s.temporaryNames(ctx)
 	if err != nil {
 		return err
 	}
-	v := s.seeing(b.contents(), b.lease.Hold(), own)
+	v := s.seeing(b.Contents(), b.Lease.Hold(), own)
 	defer v.Release()
-	before := b.tx.Contents()
-	if err := change(b.tx, v); err != nil {
+	before := b.Changes.Contents()
+	if err := change(b.Changes, v); err != nil {
 		return err
 	}
+	after := b.Changes.Contents()
 	if v.KeysKept {
-		return nil
+		b.Changes.KeepKeys(before)
 	}
-	return s.engine.keys.Changed(ctx, b.tx, before, v.Deleted)
+	if err := b.Claim(ctx, before); err != nil || v.KeysKept {
+		return err
+	}
+	if err := s.engine.keys.Changed(ctx, b.Changes, before, v.Deleted); err != nil || b.Changes.Contents() == after {
+		return err
+	}
+	return b.Claim(ctx, before) // what followed a parent, too
+}
+
+// sees has what comes now see what is committed by now, if the block is of that kind.
+func (b *block) sees() {
+	if b != nil && !b.modes.SeesOneSnapshot() && !(b.implicit && b.executed <= 1) {
+		b.Next()
+	}
+}
+
+var errLockTimeout = sqlerror.New("55P03", "canceling statement due to lock timeout").
+	WithHint("Another transaction has changed a row and has not ended. SET lock_timeout = 0 waits without end.")
+
+// await waits until another transaction's rows may be had, for lock_timeout at most.
+func (s *Session) await(ctx context.Context, b *block, held *rowlock.HeldError) error {
+	if limit := s.Timeout("lock_timeout"); limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, errLockTimeout)
+		defer cancel()
+	}
+	s.turn.Pause()
+	defer s.turn.Resume()
+	return b.Wait(ctx, held)
 }
 
 // A SERIALIZABLE block notes what its statements read; the catalog lets it commit only if all of that is still so
@@ -349,7 +352,7 @@ func (s *Session) writeInBlock(ctx context.Context, change func(tx *catalog.Tran
 
 // reads are where a statement of the session notes what it reads.
 func (s *Session) reads() *lookup.Names {
-	if s.block == nil || !s.block.modes.Serializable {
+	if s.block == nil || !s.block.modes.Serializable() {
 		return &lookup.Names{}
 	}
 	if s.block.reads == nil {
@@ -360,16 +363,16 @@ func (s *Session) reads() *lookup.Names {
 
 // readsAgain notes what a plan has read that was made before.
 func (s *Session) readsAgain(q *query) {
-	if s.block != nil && s.block.modes.Serializable {
+	if s.block != nil && s.block.modes.Serializable() {
 		s.reads().Add(q.Reads)
 	}
 }
 
 // validate tells the block's transaction what it depends on.
 func (b *block) validate() {
-	if !b.modes.Serializable || b.reads == nil {
+	if !b.modes.Serializable() || b.reads == nil {
 		return
 	}
 	names, all := b.reads.List()
-	b.tx.Serializable(names, all)
+	b.Changes.Serializable(names, all)
 }

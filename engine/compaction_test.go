@@ -35,7 +35,7 @@ func TestSmallChunksAreFoldedBesideWriters(t *testing.T) {
 	const writers, each = 8, 150
 	exec(t, s, "INSERT INTO t VALUES (0, 0, 'first')")
 	old := session(t, e)
-	exec(t, old, "BEGIN")
+	exec(t, old, "BEGIN ISOLATION LEVEL REPEATABLE READ")
 	require.Equal(t, []string{"1"}, rows(t, old, "SELECT count(*) FROM t"))
 	var wait sync.WaitGroup
 	var written [writers]atomic.Int64

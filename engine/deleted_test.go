@@ -186,10 +186,11 @@ func TestDifferentRowsDoNotConflict(t *testing.T) {
 
 	one, two := session(t, e), session(t, e)
 	exec(t, one, "BEGIN; UPDATE c SET n = -1 WHERE id = 5")
-	exec(t, two, "BEGIN; DELETE FROM c WHERE id IN (5, 6)")
+	exec(t, two, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM c")
 	exec(t, one, "COMMIT")
-	_, err := two.Exec(context.Background(), "COMMIT")
+	_, err := two.Exec(context.Background(), "DELETE FROM c WHERE id IN (5, 6)")
 	require.Equal(t, "40001", sqlState(err))
+	exec(t, two, "ROLLBACK")
 	require.Equal(t, []string{"-1", "12"}, rows(t, s, "SELECT n FROM c WHERE id IN (5, 6) ORDER BY id"))
 }
 

@@ -34,7 +34,8 @@
 //
 // # Invariants
 //
-//   - E1: a statement sees exactly one snapshot; its chunks are leased from before it is planned until its rows are closed.
+//   - E1: a statement sees exactly one snapshot; its chunks are leased from before it is planned until its rows are closed. In a block it
+//     is that of the block's first statement, or its own (package transaction).
 //   - E2: no byte of a region is loaded before its chunk was acquired through the protocol in this process; and acquired again, with its
 //     checksum, when another process was found to have been at the region's file.
 //   - E3: no row leaves that was read from memory that went away, that another process was found to have altered (readings), or after a
@@ -54,6 +55,5 @@
 //
 // # What it does not do
 //
-// It speaks no protocol to clients (wire, cmd) and none to other nodes (cluster/noderpc). It does not store roles. UPDATE
-// and DELETE write a table anew: sealed chunks never change.
+// It speaks no protocol to clients (wire, cmd) and none to other nodes (cluster/noderpc). It does not store roles.
 package engine

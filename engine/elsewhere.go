@@ -64,7 +64,7 @@ func (s *Session) mayLeave() bool {
 		return true
 	}
 	// The unit that one message makes reads one snapshot, and DuckDB's transaction is each statement's.
-	return b.implicit && b.tx == nil && !b.duck && b.reads == nil
+	return b.implicit && b.Changes == nil && !b.duck && b.reads == nil
 }
 
 // planElsewhere has a worker plan the query, if it may go to one. What the Arrow kernels run better stays, as

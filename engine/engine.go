@@ -34,11 +34,13 @@ import (
 	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/reference"
+	"github.com/csmsql/csmsql/engine/rowlock"
 	"github.com/csmsql/csmsql/engine/scan"
 	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/engine/service"
 	"github.com/csmsql/csmsql/engine/split"
 	"github.com/csmsql/csmsql/engine/systemtable"
+	"github.com/csmsql/csmsql/engine/transaction"
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/engine/workforce"
@@ -73,7 +75,9 @@ type Engine struct {
 	kept      planned.Share
 	history   history.History
 	mirror    names.Mirror
-	zones     *zone.Zones // nil before the database is open
+	// transactions is what those of all sessions have in common.
+	transactions *transaction.Node
+	zones        *zone.Zones // nil before the database is open
 	// settings are what sessions have when nobody says otherwise; of no use before the database is open.
 	settings configuration.Node
 
@@ -102,6 +106,7 @@ type Engine struct {
 func newEngine(config Config) *Engine {
 	e := &Engine{config: config.withDefaults(), sessions: map[*Session]struct{}{}, started: time.Now(), life: lifetime.New(context.Background())}
 	e.facts.Guess, e.sequences = config.Guesses, sequence.NewKeeper()
+	e.transactions = &transaction.Node{Rows: rowlock.New(), Snapshot: e.snapshot, Begin: e.begin}
 	return e
 }
 
@@ -282,6 +287,9 @@ func (e *Engine) leave(s *Session) {
 	delete(e.sessions, s)
 	e.config.Sessions(len(e.sessions))
 }
+
+// begin starts changes on a snapshot.
+func (e *Engine) begin(s *catalog.Snapshot) *catalog.Transaction { return e.catalog.Begin(s) }
 
 // snapshot pins the tables as they are now, after DuckDB's names have been brought up to date with them. The caller
 // releases the lease.

@@ -26,7 +26,7 @@ func (s *Session) distribute(sql *plan.Statement, v *snapshot.View) (*split.Plan
 	switch {
 	case e.node == nil || e.node.Self == nil || s.fragment:
 		return nil, ""
-	case s.block != nil && s.block.tx != nil:
+	case s.block != nil && s.block.Changes != nil:
 		return nil, "the transaction has written"
 	case s.settings.Armed():
 		return nil, "it calls set_config()"

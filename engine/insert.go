@@ -290,7 +290,7 @@ func (st *Statement) replanFor(ctx context.Context, v *snapshot.View) error {
 func (st *Statement) constantRows(ctx context.Context, head *statement.Insert,
 	ins *insertion) (*catalog.Table, error) {
 	s := st.session
-	if s.engine.catalog == nil || s.without().Has(optimization.Constants) || s.modes().Serializable {
+	if s.engine.catalog == nil || s.without().Has(optimization.Constants) || s.modes().Serializable() {
 		return nil, nil
 	}
 	own, err := s.temporaryNames(ctx)
@@ -322,11 +322,11 @@ func (st *Statement) constantRows(ctx context.Context, head *statement.Insert,
 
 // latest is what the next statement sees, without a lease.
 func (s *Session) latest(ctx context.Context) (*catalog.Contents, error) {
-	if b := s.block; b != nil && (!b.implicit || b.lease != nil) {
-		if err := b.start(ctx, s.engine); err != nil {
+	if b := s.block; b != nil && (!b.implicit || b.Lease != nil) {
+		if err := b.Start(ctx); err != nil {
 			return nil, err
 		}
-		return b.contents(), nil
+		return b.Contents(), nil
 	}
 	if s.engine.node.Self != nil { // it has to ask the cluster's store
 		s.turn.Pause()
@@ -354,7 +354,7 @@ func (st *Statement) insertConstants(ctx context.Context, head *statement.Insert
 	}
 	alone := s.block == nil
 	s.beginImplicit()
-	if b := s.block; !ins.keyed && b.implicit && !b.duck && b.tx == nil && b.rows.Takes(table.ID) {
+	if b := s.block; !ins.keyed && b.implicit && !b.duck && b.Changes == nil && b.rows.Takes(table.ID) {
 		b.rows = b.rows.With(*table, rows)
 	} else {
 		err = s.write(ctx, s.appending(ctx, *table, rows))

@@ -18,7 +18,7 @@ import (
 // Preconditions: nothing streams from the DuckDB connection.
 func (s *Session) showOwnNames(v *snapshot.View) error {
 	b := s.block
-	if b == nil || b.names == nil && !b.restarted && len(b.redefined()) == 0 {
+	if b == nil || b.names == nil && !b.restarted && !b.Renamed && len(b.redefined()) == 0 {
 		return nil
 	}
 	if b.names != nil && b.names.Shows(v.Contents) {
@@ -92,7 +92,7 @@ func (s *Session) closeOwnNames(b *block) {
 func (s *Session) namesMatter(tree *pg.ParseResult, scans []plan.Scan, v *snapshot.View) bool {
 	b := s.block
 	redefined := b.redefined()
-	if len(redefined) == 0 && !b.restarted {
+	if len(redefined) == 0 && !b.restarted && !b.Renamed {
 		return false
 	}
 	if tree == nil {
@@ -102,7 +102,7 @@ func (s *Session) namesMatter(tree *pg.ParseResult, scans []plan.Scan, v *snapsh
 	for _, scan := range scans {
 		spliced[scan.Start] = true
 	}
-	if b.restarted { // the shared names are those of a later time
+	if b.restarted || b.Renamed { // the shared names are those of a later time
 		redefined = nil
 	}
 	return names.Matter(tree, spliced, redefined, v.Contents.Views())
@@ -110,8 +110,8 @@ func (s *Session) namesMatter(tree *pg.ParseResult, scans []plan.Scan, v *snapsh
 
 // redefined are the names that the block made, dropped or replaced.
 func (b *block) redefined() []catalog.TableName {
-	if b.tx == nil {
+	if b.Changes == nil {
 		return nil
 	}
-	return b.tx.Redefined()
+	return b.Changes.Redefined()
 }

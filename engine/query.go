@@ -108,7 +108,7 @@ func (s *Session) newQuery(in dialect.Source, v *snapshot.View) *query {
 func (s *Session) basis(v *snapshot.View) planned.Basis {
 	return planned.Basis{
 		Revision: v.Contents.Revision(), Path: s.settings.SearchPath, Meaning: s.meaning,
-		Own: s.block != nil && s.block.tx != nil && s.block.tx.Changed(), Faults: s.engine.reader.Faults(), Verification: s.settings.Verification(), Without: s.without(),
+		Own: s.block != nil && s.block.Changes != nil && s.block.Changes.Changed(), Faults: s.engine.reader.Faults(), Verification: s.settings.Verification(), Without: s.without(),
 		Reads: v.Reads,
 	}
 }
@@ -221,7 +221,7 @@ func (s *Session) planDuckFor(ctx context.Context, in reading, v *snapshot.View,
 // fresh tells whether the plan still stands for what v shows.
 func (q *query) fresh(v *snapshot.View) bool {
 	s := q.session
-	if q.split != nil && s.block != nil && s.block.tx != nil { // distribute says why
+	if q.split != nil && s.block != nil && s.block.Changes != nil { // distribute says why
 		return false
 	}
 	now := s.basis(v)

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -21,7 +20,6 @@ import (
 // failed, if temporary objects were changed since the savepoint, or at all in the block when the transaction is spoilt.
 type savepoint struct {
 	name      string
-	catalog   *catalog.Savepoint // nil: the block had not written
 	settings  configuration.Values
 	modes     configuration.Modes
 	cursors   map[*sqlCursor]bool
@@ -66,10 +64,7 @@ func (s *Session) savepoint(name string) error {
 	for _, c := range b.cursors {
 		p.cursors[c] = true
 	}
-	if b.tx != nil {
-		at := b.tx.Savepoint()
-		p.catalog = &at
-	}
+	b.Mark()
 	b.savepoints, b.emptied = append(b.savepoints, p), nil
 	return nil
 }
@@ -114,14 +109,8 @@ func (s *Session) rollbackTo(name string) error {
 	if err := s.rollbackDuckTo(b, p); err != nil {
 		return err
 	}
-	if b.tx != nil {
-		at := b.tx.Start()
-		if p.catalog != nil {
-			at = *p.catalog
-		}
-		if err := b.tx.RollbackTo(at, b.readSince(p)); err != nil {
-			return err
-		}
+	if err := b.BackTo(i, b.readSince(p)); err != nil {
+		return err
 	}
 	b.before, b.after = p.before, p.after
 	if p.after != nil { // as above: the savepoint keeps its own
@@ -257,6 +246,7 @@ func (s *Session) dropSavepoints(b *block, i int) {
 	for _, p := range b.savepoints[i:] {
 		s.Give(account.Savepoint, p.bytes)
 	}
+	b.Unmark(i)
 	clear(b.savepoints[i:])
 	b.savepoints = b.savepoints[:i]
 }

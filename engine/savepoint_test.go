@@ -206,7 +206,7 @@ func TestTemporaryObjectsAndSavepoints(t *testing.T) {
 func TestTheSnapshotOutlivesAnError(t *testing.T) {
 	e := open(t)
 	s, other := session(t, e), session(t, e)
-	exec(t, s, "CREATE TABLE t AS SELECT 1 AS a; CREATE TABLE gone AS SELECT 2 AS a; CREATE VIEW v AS SELECT a FROM t; BEGIN; SELECT * FROM t; SAVEPOINT one")
+	exec(t, s, "CREATE TABLE t AS SELECT 1 AS a; CREATE TABLE gone AS SELECT 2 AS a; CREATE VIEW v AS SELECT a FROM t; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM t; SAVEPOINT one")
 	exec(t, other, "DROP TABLE gone; CREATE OR REPLACE VIEW v AS SELECT 'late' AS l; INSERT INTO t VALUES (9); CREATE TABLE late AS SELECT 1 AS a")
 	fails(t, s, "22P02", spoil)
 	exec(t, s, "ROLLBACK TO one")

@@ -297,7 +297,7 @@ func (s *Session) pinShared(ctx context.Context) (*snapshot.View, error) {
 		if err := s.settleRows(ctx); err != nil {
 			return nil, err
 		}
-		if err := s.block.start(ctx, s.engine); err != nil {
+		if err := s.block.Start(ctx); err != nil {
 			return nil, err
 		}
 		if !s.block.implicit && !s.block.duck {
@@ -306,7 +306,7 @@ func (s *Session) pinShared(ctx context.Context) (*snapshot.View, error) {
 				return nil, err
 			}
 		}
-		return s.seeing(s.block.contents(), s.block.lease.Hold(), nil), nil
+		return s.seeing(s.block.Contents(), s.block.Lease.Hold(), nil), nil
 	}
 	if s.engine.node != nil && s.engine.node.Self != nil { // it may have to ask the cluster's store
 		s.turn.Pause()

@@ -172,6 +172,7 @@ func (st *Statement) prepare(ctx context.Context) error {
 		if s.block != nil && s.block.failed {
 			return errFailedBlock
 		}
+		s.block.sees()
 	}
 	if err := dialect.RefuseReserved(st.parsed); err != nil {
 		return err
@@ -304,6 +305,7 @@ func (st *Statement) execute(ctx context.Context, args []any) (*Rows, error) {
 	st.touch()
 	if s.block != nil {
 		s.block.executed, s.block.sole = s.block.executed+1, nil
+		s.block.sees()
 	}
 	err = s.refuseWrite(ctx, st)
 	var rows *Rows

@@ -17,7 +17,7 @@ func TestInsertsTogether(t *testing.T) {
 	insertTogether := func(t *testing.T, sessions []*engine.Session, each int) {
 		exec(t, sessions[0], "CREATE TABLE t (writer int, i int)")
 		block := sessions[len(sessions)-1]
-		exec(t, block, "BEGIN")
+		exec(t, block, "BEGIN ISOLATION LEVEL REPEATABLE READ")
 		exec(t, block, "INSERT INTO t VALUES (-1, 0)")
 		var writers errgroup.Group
 		for w, s := range sessions[:len(sessions)-1] {

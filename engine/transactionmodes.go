@@ -18,7 +18,7 @@ func (s *Session) modes() configuration.Modes {
 
 // newBlock is a transaction that begins now.
 func (s *Session) newBlock(implicit bool) *block {
-	return &block{implicit: implicit, modes: s.settings.DefaultModes()}
+	return &block{implicit: implicit, modes: s.settings.DefaultModes(), Transaction: s.engine.transactions.New()}
 }
 
 // assignMode is SET of a setting that belongs to the open transaction; words nil: RESET.
@@ -53,7 +53,7 @@ func (s *Session) setCharacteristics(asked statement.Modes) error {
 
 // changeModes gives a block other modes, as far as it is not too late for them.
 func (s *Session) changeModes(b *block, asked statement.Modes) error {
-	m, err := b.modes.Changed(asked, b.lease != nil)
+	m, err := b.modes.Changed(asked, b.Lease != nil)
 	if err != nil || m == b.modes {
 		return err
 	}

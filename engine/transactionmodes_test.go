@@ -27,23 +27,23 @@ func TestTransactionModes(t *testing.T) {
 	modes := func() string {
 		return strings.Join([]string{rows(t, s, "SHOW transaction_isolation")[0], rows(t, s, "SHOW transaction_read_only")[0], rows(t, s, "SHOW transaction_deferrable")[0]}, " ")
 	}
-	require.Equal(t, "repeatable read off off", modes())
+	require.Equal(t, "read committed off off", modes())
 	for begin, want := range map[string]string{
-		"BEGIN": "repeatable read off off", "BEGIN ISOLATION LEVEL READ COMMITTED": "repeatable read off off",
-		"BEGIN ISOLATION LEVEL READ UNCOMMITTED, READ ONLY":                                         "repeatable read on off",
+		"BEGIN": "read committed off off", "BEGIN ISOLATION LEVEL REPEATABLE READ": "repeatable read off off",
+		"BEGIN ISOLATION LEVEL READ UNCOMMITTED, READ ONLY":                                         "read uncommitted on off",
 		"START TRANSACTION ISOLATION LEVEL SERIALIZABLE":                                            "serializable off off",
-		"BEGIN READ ONLY READ WRITE":                                                                "repeatable read off off",
+		"BEGIN READ ONLY READ WRITE":                                                                "read committed off off",
 		"BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE":                                   "serializable on on",
-		"BEGIN; SET TRANSACTION READ ONLY":                                                          "repeatable read on off",
+		"BEGIN; SET TRANSACTION READ ONLY":                                                          "read committed on off",
 		"BEGIN; SET transaction_isolation = 'serializable'":                                         "serializable off off",
 		"BEGIN; SET LOCAL transaction_read_only = on; SET TRANSACTION ISOLATION LEVEL SERIALIZABLE": "serializable on off",
 	} {
 		exec(t, s, begin)
 		require.Equal(t, want, modes(), begin)
-		require.Equal(t, []string{strings.ReplaceAll(strings.TrimPrefix(want, "repeatable "), " ", "|")},
-			rows(t, s, "SELECT replace(current_setting('transaction_isolation'), 'repeatable ', ''), current_setting('transaction_read_only'), current_setting('transaction_deferrable')"), begin)
+		require.Equal(t, []string{strings.ReplaceAll(strings.Replace(want, " ", "-", strings.Count(want, " ")-2), " ", "|")},
+			rows(t, s, "SELECT replace(current_setting('transaction_isolation'), ' ', '-'), current_setting('transaction_read_only'), current_setting('transaction_deferrable')"), begin)
 		exec(t, s, "ROLLBACK")
-		require.Equal(t, "repeatable read off off", modes(), begin)
+		require.Equal(t, "read committed off off", modes(), begin)
 		require.Equal(t, []string{"off"}, rows(t, s, "SELECT current_setting('transaction_read_only')"), begin)
 	}
 	exec(t, s, "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE")
@@ -53,7 +53,7 @@ func TestTransactionModes(t *testing.T) {
 	exec(t, s, "COMMIT AND CHAIN")
 	require.Equal(t, "serializable off on", modes())
 	exec(t, s, "ROLLBACK AND CHAIN; COMMIT; RESET ALL")
-	require.Equal(t, "repeatable read off off", modes())
+	require.Equal(t, "read committed off off", modes())
 
 	exec(t, s, "CREATE TABLE t AS SELECT 1 AS a")
 	exec(t, s, "BEGIN READ ONLY; SELECT * FROM t")
@@ -72,7 +72,7 @@ func TestTransactionModes(t *testing.T) {
 	exec(t, s, "ROLLBACK; BEGIN; SELECT * FROM t; SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SAVEPOINT b; SET TRANSACTION READ ONLY")
 	require.Equal(t, "25006 cannot execute INSERT in a read-only transaction", told(s, "INSERT INTO t VALUES (2)"))
 	exec(t, s, "ROLLBACK TO b")
-	require.Equal(t, "repeatable read off off", modes())
+	require.Equal(t, "read committed off off", modes())
 	exec(t, s, "INSERT INTO t VALUES (2); COMMIT")
 	require.Equal(t, "0A000 DEFERRABLE means nothing to a transaction that is not SERIALIZABLE READ ONLY", told(s, "BEGIN DEFERRABLE"))
 	require.Equal(t, engine.Idle, s.Status())

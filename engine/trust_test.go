@@ -19,7 +19,7 @@ func TestErrorsOfBytesThatAreAnothersByNow(t *testing.T) {
 	require.NoError(t, err)
 	const question = "SELECT s, count(*) FROM words GROUP BY s ORDER BY s LIMIT 1"
 	exec(t, reader, "SET csm.distribute = off")
-	exec(t, reader, "BEGIN")
+	exec(t, reader, "BEGIN ISOLATION LEVEL REPEATABLE READ")
 	require.Equal(t, []string{"s0|154"}, rows(t, reader, question))
 
 	c.stop(0)

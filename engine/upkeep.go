@@ -115,7 +115,7 @@ func (st *Statement) alterOnline(ctx context.Context, what string, table stateme
 	switch {
 	case s.engine.catalog == nil:
 		return nil, sqlerror.New("25006", "this session reads the lent memory of another process and cannot write").WithHint("Write through the node itself: csmsql sql without --attach.")
-	case s.block != nil && (!s.block.implicit || s.block.tx != nil || s.block.rows != nil):
+	case s.block != nil && (!s.block.implicit || s.block.Changes != nil || s.block.rows != nil):
 		return nil, sqlerror.New("25001", "ALTER TABLE … %s cannot run inside a transaction block", what).WithHint("It commits more than once, so that a large table does not need twice its space.")
 	}
 	name, err := s.tableNamed(ctx, table)

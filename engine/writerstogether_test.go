@@ -109,7 +109,7 @@ func (g *together) transfer(s *engine.Session, r *rand.Rand) error {
 	} {
 		if _, err := s.Exec(g.t.Context(), text); err != nil {
 			_, _ = s.Exec(g.t.Context(), "ROLLBACK")
-			if stateOf(err) == "40001" {
+			if state := stateOf(err); state == "40001" || state == "40P01" {
 				return nil
 			}
 			return fmt.Errorf("%s: %w", text, err)

@@ -89,10 +89,8 @@ func (v *Version) deleteAgain(ctx context.Context, base, next *Version, tail int
 			gone[tail+i-v.chunks] = v.dead[i]
 		case next.numbering == base.numbering:
 			gone[i] = v.dead[i]
-		case !next.knows(base):
-			err = find.rowsOfChunk(ctx, i, v.dead[i], gone)
 		default:
-			err = next.findRows(ctx, base, i, v.dead[i], gone)
+			err = next.rowsNow(ctx, find, i, v.dead[i], gone)
 		}
 		if err != nil {
 			return nil, err
@@ -167,4 +165,29 @@ func (f *finder) rowsOfChunk(ctx context.Context, i int, rows *positions.Set, in
 // chunks, and what they lie in comes free.
 func (v *Version) isOver() bool {
 	return v.rows > 0 && v.deleted == v.rows && len(v.tail)+len(v.moved) == 0 && v.fold == nil
+}
+
+// RowsNow are rows of an earlier version, by chunk, by the chunks that they lie in now. One that is not there any more
+// is ErrDiverged.
+func (v *Version) RowsNow(ctx context.Context, base *Version,
+	rows map[int]*positions.Set) (map[int]*positions.Set, error) {
+	if v.numbering == base.numbering {
+		return rows, nil
+	}
+	now, find := map[int]*positions.Set{}, &finder{from: base, in: v}
+	for _, i := range slices.Sorted(maps.Keys(rows)) {
+		if err := v.rowsNow(ctx, find, i, rows[i], now); err != nil {
+			return nil, err
+		}
+	}
+	return now, nil
+}
+
+// rowsNow are those of one chunk.
+func (v *Version) rowsNow(ctx context.Context, find *finder, i int, rows *positions.Set,
+	into map[int]*positions.Set) error {
+	if !v.knows(find.from) {
+		return find.rowsOfChunk(ctx, i, rows, into)
+	}
+	return v.findRows(ctx, find.from, i, rows, into)
 }

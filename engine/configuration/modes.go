@@ -14,41 +14,36 @@ import (
 //
 //	default_transaction_… ─► modes of the next block ◄─ BEGIN …, SET TRANSACTION …, SET transaction_… = …, before its first query
 //
-// READ UNCOMMITTED, READ COMMITTED and REPEATABLE READ are one level here, snapshot isolation, which is stronger than
-// the first two; SHOW tells it as what it is, repeatable read. SERIALIZABLE is that and more: see
-// catalog.Serializable.
+// READ COMMITTED, the default, has each statement see what was committed when it began; READ UNCOMMITTED is the same by
+// another name, as in PostgreSQL. REPEATABLE READ is snapshot isolation: all of a transaction sees what its first
+// statement saw. SERIALIZABLE is that and more: see catalog.Serializable.
 
 // Modes are those of one transaction.
 type Modes struct {
-	ReadOnly     bool
-	Serializable bool
-	Deferrable   bool
+	ReadOnly   bool
+	Isolation  string // as the settings have it
+	Deferrable bool
 }
 
-// Isolation levels, as their settings have them.
+// serializable is the strongest isolation level, and snapshotLevel the one below.
 const (
-	serializableLevel   = "serializable"
-	repeatableReadLevel = "repeatable read"
+	serializable  = "serializable"
+	snapshotLevel = "repeatable read"
 )
 
-// isolationOf is the level that a transaction has that asks for another one.
-func isolationOf(asked string) string {
-	if asked == serializableLevel {
-		return serializableLevel
-	}
-	return repeatableReadLevel
+// Serializable tells whether the transaction commits only if what it has read is as it was.
+func (m Modes) Serializable() bool { return m.Isolation == serializable }
+
+// SeesOneSnapshot tells whether all statements of the transaction see what the first one saw.
+func (m Modes) SeesOneSnapshot() bool {
+	return m.Isolation == serializable || m.Isolation == snapshotLevel
 }
 
 // transactionSettings are the settings that belong to the open transaction.
 var transactionSettings = map[string]func(m Modes) string{
 	"transaction_deferrable": func(m Modes) string { return onOrOff(m.Deferrable) },
-	"transaction_isolation": func(m Modes) string {
-		if m.Serializable {
-			return serializableLevel
-		}
-		return repeatableReadLevel
-	},
-	"transaction_read_only": func(m Modes) string { return onOrOff(m.ReadOnly) },
+	"transaction_isolation":  func(m Modes) string { return m.Isolation },
+	"transaction_read_only":  func(m Modes) string { return onOrOff(m.ReadOnly) },
 }
 
 func onOrOff(on bool) string {
@@ -69,14 +64,14 @@ func (s *Session) ofTransaction(lower string) (value string, is bool) {
 
 // DefaultModes are those of a transaction that begins now.
 func (s *Session) DefaultModes() Modes {
-	is := func(name, wanted string) bool {
+	value := func(name string) string {
 		value, _, _ := s.Value(name) // they are known
-		return value == wanted
+		return value
 	}
 	return Modes{
-		ReadOnly:     is("default_transaction_read_only", "on"),
-		Serializable: is("default_transaction_isolation", serializableLevel),
-		Deferrable:   is("default_transaction_deferrable", "on"),
+		ReadOnly:   value("default_transaction_read_only") == "on",
+		Isolation:  value("default_transaction_isolation"),
+		Deferrable: value("default_transaction_deferrable") == "on",
 	}
 }
 
@@ -129,7 +124,7 @@ func Characteristics(asked statement.Modes) (list []*statement.Set) {
 func (before Modes) Changed(asked statement.Modes, late bool) (Modes, error) {
 	m := before
 	if asked.Isolation != "" {
-		m.Serializable = asked.Isolation == serializableLevel
+		m.Isolation = asked.Isolation
 	}
 	if asked.ReadOnly || asked.ReadWrite {
 		m.ReadOnly = asked.ReadOnly
@@ -138,13 +133,13 @@ func (before Modes) Changed(asked statement.Modes, late bool) (Modes, error) {
 		m.Deferrable = asked.Deferrable
 	}
 	switch {
-	case late && m.Serializable != before.Serializable:
+	case late && m.Isolation != before.Isolation:
 		return before, sqlerror.New("25001", "SET TRANSACTION ISOLATION LEVEL must be called before any query")
 	case late && before.ReadOnly && !m.ReadOnly:
 		return before, sqlerror.New("25001", "transaction read-write mode must be set before any query")
 	case late && m.Deferrable != before.Deferrable:
 		return before, sqlerror.New("25001", "SET TRANSACTION [NOT] DEFERRABLE must be called before any query")
-	case asked.Deferrable && !(m.Serializable && m.ReadOnly):
+	case asked.Deferrable && !(m.Serializable() && m.ReadOnly):
 		return before, sqlerror.New("0A000", "DEFERRABLE means nothing to a transaction that is not SERIALIZABLE READ ONLY").
 			WithHint("Leave it out, or write ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE.")
 	}

@@ -23,20 +23,20 @@ func TestModesChanged(t *testing.T) {
 		state  string
 	}{
 		{"nothing", modes{ReadOnly: true}, statement.Modes{}, true, modes{ReadOnly: true}, ""},
-		{"level", modes{}, statement.Modes{Isolation: serializable}, false, modes{Serializable: true}, ""},
+		{"level", modes{}, statement.Modes{Isolation: serializable}, false, modes{Isolation: serializable}, ""},
 		{"level late", modes{}, statement.Modes{Isolation: serializable}, true, modes{}, "25001"},
-		{"the same level late", modes{Serializable: true}, statement.Modes{Isolation: serializable}, true, modes{Serializable: true}, ""},
-		{"down late", modes{Serializable: true}, statement.Modes{Isolation: repeatable}, true, modes{Serializable: true}, "25001"},
+		{"the same level late", modes{Isolation: serializable}, statement.Modes{Isolation: serializable}, true, modes{Isolation: serializable}, ""},
+		{"down late", modes{Isolation: serializable}, statement.Modes{Isolation: repeatable}, true, modes{Isolation: serializable}, "25001"},
 		{"read only late", modes{}, statement.Modes{ReadOnly: true}, true, modes{ReadOnly: true}, ""},
 		{"read write", modes{ReadOnly: true}, statement.Modes{ReadWrite: true}, false, modes{}, ""},
 		{"read write late", modes{ReadOnly: true}, statement.Modes{ReadWrite: true}, true, modes{ReadOnly: true}, "25001"},
-		{"deferrable", modes{Serializable: true, ReadOnly: true}, statement.Modes{Deferrable: true}, false,
-			modes{Serializable: true, ReadOnly: true, Deferrable: true}, ""},
-		{"deferrable late", modes{Serializable: true, ReadOnly: true}, statement.Modes{Deferrable: true}, true,
-			modes{Serializable: true, ReadOnly: true}, "25001"},
+		{"deferrable", modes{Isolation: serializable, ReadOnly: true}, statement.Modes{Deferrable: true}, false,
+			modes{Isolation: serializable, ReadOnly: true, Deferrable: true}, ""},
+		{"deferrable late", modes{Isolation: serializable, ReadOnly: true}, statement.Modes{Deferrable: true}, true,
+			modes{Isolation: serializable, ReadOnly: true}, "25001"},
 		{"deferrable without meaning", modes{}, statement.Modes{Deferrable: true}, false, modes{}, "0A000"},
-		{"not deferrable", modes{Serializable: true, ReadOnly: true, Deferrable: true}, statement.Modes{NotDeferrable: true}, false,
-			modes{Serializable: true, ReadOnly: true}, ""},
+		{"not deferrable", modes{Isolation: serializable, ReadOnly: true, Deferrable: true}, statement.Modes{NotDeferrable: true}, false,
+			modes{Isolation: serializable, ReadOnly: true}, ""},
 	} {
 		got, err := c.before.Changed(c.asked, c.late)
 		require.Equal(t, c.want, got, c.what)

@@ -168,8 +168,6 @@ func (s *Session) read(name, text string, atStart bool, read func(*setting.Setti
 		_, err = VerificationOf(value, s.node.Verification)
 	case setting.TimeZone:
 		value, err = s.node.Zones.Named(value)
-	case "default_transaction_isolation":
-		value = isolationOf(value)
 	}
 	return value, err
 }

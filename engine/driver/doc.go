@@ -8,8 +8,7 @@
 //	sql.OpenDB(driver.NewConnector(engine))            uses an engine that the program opened itself
 //
 // A name has no options: what looks like some, or like another kind of address, is an error. Isolation levels up to
-// serializable are kept; those below it are snapshot isolation. One statement is one result: several in one text are
-// refused where rows are wanted.
+// serializable are kept. One statement is one result: several in one text are refused where rows are wanted.
 //
 // One engine serves all connections of a DB; each connection is a session. Values arrive as int64, float64, bool,
 // string, []byte and time.Time; decimals, everything else, and dates and timestamps that are infinite as strings in

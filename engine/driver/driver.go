@@ -133,13 +133,16 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, e
 	return &stmt{c.session, st}, nil
 }
 
-// BeginTx begins a block: serializable if that is asked for. What promises less is snapshot isolation, which PostgreSQL
-// calls repeatable read.
+// BeginTx begins a block of the isolation level that is asked for.
 func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	text := "BEGIN"
 	switch level := sql.IsolationLevel(o.Isolation); level {
 	case sql.LevelDefault:
-	case sql.LevelReadUncommitted, sql.LevelReadCommitted, sql.LevelWriteCommitted, sql.LevelRepeatableRead, sql.LevelSnapshot:
+	case sql.LevelReadUncommitted:
+		text += " ISOLATION LEVEL READ UNCOMMITTED"
+	case sql.LevelReadCommitted, sql.LevelWriteCommitted:
+		text += " ISOLATION LEVEL READ COMMITTED"
+	case sql.LevelRepeatableRead, sql.LevelSnapshot:
 		text += " ISOLATION LEVEL REPEATABLE READ"
 	case sql.LevelSerializable:
 		text += " ISOLATION LEVEL SERIALIZABLE"

@@ -23,7 +23,7 @@ func TestTxOptions(t *testing.T) {
 	_, err := db.Exec("CREATE TABLE t (i int)")
 	require.NoError(t, err)
 	for level, want := range map[sql.IsolationLevel]string{
-		sql.LevelDefault: "repeatable read", sql.LevelReadUncommitted: "repeatable read", sql.LevelReadCommitted: "repeatable read",
+		sql.LevelDefault: "read committed", sql.LevelReadUncommitted: "read uncommitted", sql.LevelReadCommitted: "read committed",
 		sql.LevelRepeatableRead: "repeatable read", sql.LevelSnapshot: "repeatable read", sql.LevelSerializable: "serializable",
 	} {
 		tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: level, ReadOnly: true})

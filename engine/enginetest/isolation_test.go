@@ -26,12 +26,12 @@ func (l *lent) counts(t testing.TB, name, n string) {
 	}
 }
 
-// E1: a block sees the snapshot of its first statement, with its own changes.
+// E1: a block of REPEATABLE READ sees the snapshot of its first statement, with its own changes.
 func TestABlockSeesItsSnapshot(t *testing.T) {
 	e := openEngine(t)
 	reader, writer := openSession(t, e), openSession(t, e)
 	writer.must(t, "CREATE TABLE t AS SELECT i AS a FROM range(3) AS g(i); CREATE VIEW v AS SELECT * FROM t WHERE a > 0; CREATE TABLE gone AS SELECT 1 AS x; CREATE TABLE other AS SELECT 1 AS a")
-	reader.must(t, "BEGIN")
+	reader.must(t, "BEGIN ISOLATION LEVEL REPEATABLE READ")
 	reader.counts(t, "t", "3")
 	prepared, err := reader.session.Prepare(context.Background(), "SELECT count(*) AS n FROM v")
 	require.NoError(t, err)

@@ -209,7 +209,7 @@ func (k *Keeper) present(ctx context.Context, r *reference, child *catalog.Table
 	}
 	slices.Reverse(where) // what children refer to is often new
 	return k.passes(func(pass, passes uint64) (fits bool, err error) {
-		sought := k.seek(rows, pass, passes)
+		sought := seek(rowsOf(rows), pass, passes)
 		for _, p := range rows {
 			if err := k.Rows(ctx, child, p, r.from, func(batch arrow.RecordBatch, dead *positions.Set) error {
 				if r.Match == "FULL" && mixes(batch, dead) {
@@ -274,14 +274,15 @@ func (k *Keeper) apart(ctx context.Context, r *reference, parent changed, child 
 func (k *Keeper) vanished(ctx context.Context, r *reference, parent changed, removed map[int]*positions.Set,
 	fresh []catalog.Position, pass, passes uint64) (*key.Sought, error) {
 	var gone []catalog.Position
-	for i := range removed {
+	count := int64(0)
+	for i, rows := range removed {
 		p, err := parent.was.At(ctx, i)
 		if err != nil {
 			return nil, err
 		}
-		gone = append(gone, p)
+		gone, count = append(gone, p), count+rows.Count()
 	}
-	sought := k.seek(gone, pass, passes)
+	sought := seek(count, pass, passes)
 	for _, p := range gone {
 		if err := k.Rows(ctx, parent.was, p, r.to, func(batch arrow.RecordBatch, _ *positions.Set) error {
 			return sought.AddOnly(batch.Columns(), statisticsOf(p, r.to), removed[p.Index])
@@ -312,14 +313,17 @@ func (k *Keeper) passes(one func(pass, passes uint64) (fits bool, err error)) er
 	}
 }
 
-func (k *Keeper) seek(rows []catalog.Position, pass, passes uint64) *key.Sought {
-	count := int64(0)
-	for _, p := range rows {
-		count += p.Rows()
-	}
-	sought := key.Seek(count, false)
+func seek(rows int64, pass, passes uint64) *key.Sought {
+	sought := key.Seek(rows, false)
 	sought.Pass, sought.Passes = pass, passes
 	return sought
+}
+
+func rowsOf(chunks []catalog.Position) (rows int64) {
+	for _, p := range chunks {
+		rows += p.Rows()
+	}
+	return rows
 }
 
 func (k *Keeper) fits(sought *key.Sought) bool {

@@ -140,7 +140,7 @@ func startPostgres(t *testing.T) (conninfo string) {
 	command.Dir, command.SysProcAttr = dir, attributes
 	out, err := command.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	server := exec.Command(postgres, "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "timezone=Etc/UTC", "-c", "default_transaction_isolation=repeatable read")
+	server := exec.Command(postgres, "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "timezone=Etc/UTC")
 	server.Dir, server.SysProcAttr = dir, attributes
 	require.NoError(t, server.Start())
 	t.Cleanup(func() {

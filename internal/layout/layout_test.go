@@ -95,6 +95,8 @@ var allowed = map[string][]string{
 	"engine/reference":     {"engine/constraint", "engine/definition", "engine/ingest", "engine/key", "catalog"},
 	"engine/merge":         {"engine/cast", "engine/columntype", "engine/conform", "engine/ingest", "engine/retained", "engine/rewrite", "engine/snapshot", "catalog", "exec/duckdb", "sql/lex", "sql/statement"},
 	"engine/conflict":      {"engine/cast", "engine/columntype", "engine/constraint", "engine/ingest", "engine/key", "engine/retained", "engine/rewrite", "catalog", "exec/duckdb", "sql/dialect", "sql/statement"},
+	"engine/rowlock":       {"catalog"},
+	"engine/transaction":   {"engine/lease", "engine/rowlock", "catalog"},
 	"engine/lease":         {"engine/reader", "catalog", "memregion"},
 	"engine/overdue":       {},
 	"engine/worker":        {},

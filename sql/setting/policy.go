@@ -15,7 +15,6 @@ var defaults = map[string]string{
 	"client_encoding": "UTF8", "server_encoding": "UTF8", "server_version": "15.0", "server_version_num": "150000",
 	"TimeZone": "Etc/UTC", "log_timezone": "Etc/UTC", "search_path": "public", "max_connections": "100",
 	"lc_collate": "C.UTF-8", "lc_ctype": "C.UTF-8", "lc_messages": "C.UTF-8", "lc_monetary": "C.UTF-8", "lc_numeric": "C.UTF-8", "lc_time": "C.UTF-8",
-	"default_transaction_isolation": "repeatable read", "transaction_isolation": "repeatable read",
 	"jit": "off", "synchronize_seqscans": "off", "max_stack_depth": "2048", "timezone_abbreviations": "Default",
 }
 

@@ -1,0 +1,31 @@
+// Package rowlock has transactions wait for each other that change the same row.
+//
+//	UPDATE, DELETE ─► the rows that it deletes, by chunk ─► Owner.Claim ─┬► they are the transaction's until it ends
+//	                                                                     └► HeldError: another has one of them
+//	                              again, under a newer snapshot  ◄── Owner.Wait ◄──┘  until that one ends
+//
+// That two transactions never both commit a change of one row is the catalog's to see to (its K5), which looks at
+// nothing here. Claims make who comes second wait where the change would have been a failure at COMMIT. They are a
+// process' own: transactions of other nodes are not waited for.
+//
+// # Words
+//
+// A claim is a set of rows of one table, named by the chunks of a version and their positions in these. An owner is a
+// transaction. A row is held if an owner has claimed it that has not ended.
+//
+// # Invariants
+//
+//   - RK1: of two owners that claim a row of one table, at most one has it, whatever versions they name it by; the
+//     other one is told whom to wait for.
+//   - RK2: who waits goes on when the one that it waits for has ended, or let go of these rows.
+//   - RK3: owners never wait for each other in a circle: who would close it is told so (40P01).
+//   - RK4: what an owner held is gone when it has ended.
+//
+// # Lock order
+//
+// Locks.mu is a leaf: rows are compared without it, since pages of a version may have to be read for that.
+//
+// # What it does not do
+//
+// It has no clock: lock_timeout is the context's. It changes no rows, and holds nobody back who does not ask.
+package rowlock

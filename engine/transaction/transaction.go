@@ -1,0 +1,216 @@
+package transaction
+
+import (
+	"context"
+	"errors"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/lease"
+	"github.com/csmsql/csmsql/engine/rowlock"
+)
+
+// Node is what the transactions of one node have in common.
+type Node struct {
+	Rows     *rowlock.Locks
+	Snapshot func(ctx context.Context) (*lease.Lease, error)
+	Begin    func(*catalog.Snapshot) *catalog.Transaction
+}
+
+// Transaction is for one goroutine, and ends with End.
+type Transaction struct {
+	// Lease keeps the snapshot; nil: it has none yet.
+	Lease *lease.Lease
+	// Changes are on top of the snapshot; nil: it has written nothing.
+	Changes *catalog.Transaction
+	// Renamed: it has moved to a snapshot in which names mean something else.
+	Renamed bool
+
+	node  *Node
+	stale bool // the next to look sees a newer snapshot
+	rows  *rowlock.Owner
+	ended uint64  // rowlock's, before the snapshot was taken
+	marks []point // the oldest first
+}
+
+// point is where a transaction was once.
+type point struct {
+	changes *catalog.Savepoint // nil: it had written nothing
+	claims  int
+}
+
+// New is a transaction that has seen nothing yet.
+func (n *Node) New() *Transaction { return &Transaction{node: n, rows: n.Rows.Owner()} }
+
+// Next says that another statement begins, which sees what was committed by now.
+func (t *Transaction) Next() { t.stale = t.moves() }
+
+// moves tells whether there can be a newer snapshot.
+func (t *Transaction) moves() bool {
+	return t.Lease != nil && (t.Changes == nil || t.Changes.ByRows())
+}
+
+// Start sees to it that there is a snapshot, and that it is the statement's (TR1).
+func (t *Transaction) Start(ctx context.Context) error {
+	if t.Lease != nil && !t.stale {
+		return nil
+	}
+	ended := t.node.Rows.Ended() // before: what has ended by now is seen
+	to, err := t.node.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	if t.Lease != nil {
+		if err := t.move(ctx, to); err != nil {
+			to.Release()
+			return err
+		}
+		t.Lease.Release()
+	}
+	t.Lease, t.ended, t.stale = to, ended, false
+	return nil
+}
+
+// move puts what the transaction has done behind a newer snapshot.
+func (t *Transaction) move(ctx context.Context, to *lease.Lease) error {
+	renamed := t.Renamed || !to.Snapshot.SameNames(t.Lease.Snapshot.Contents)
+	if t.Changes != nil {
+		var marks []*catalog.Savepoint
+		for _, m := range t.marks {
+			if m.changes != nil {
+				marks = append(marks, m.changes)
+			}
+		}
+		if err := t.Changes.Advance(ctx, to.Snapshot, marks...); err != nil {
+			return err
+		}
+		if err := t.rows.Move(ctx, to.Snapshot.Contents); err != nil {
+			return err
+		}
+	}
+	t.Renamed = renamed
+	return nil
+}
+
+// Contents is the snapshot with the transaction's own changes.
+func (t *Transaction) Contents() *catalog.Contents {
+	if t.Changes != nil {
+		return t.Changes.Contents()
+	}
+	return t.Lease.Snapshot.Contents
+}
+
+// Write runs what a statement changes, as often as others have rows of it, or have changed them since its snapshot.
+// wait waits for one who has. moves: it may see a newer snapshot each time.
+func (t *Transaction) Write(ctx context.Context, moves bool, wait func(*rowlock.HeldError) error,
+	change func() error) error {
+	for {
+		if err := t.Start(ctx); err != nil {
+			return err
+		}
+		if t.Changes == nil {
+			t.Changes = t.node.Begin(t.Lease.Snapshot)
+		}
+		at, claims := t.Changes.Savepoint(), t.rows.Claims()
+		err := change()
+		var held *rowlock.HeldError
+		var changed *changedError
+		waits := errors.As(err, &held)
+		if !waits && !(errors.As(err, &changed) && moves && t.moves()) {
+			return err
+		}
+		if err := t.Changes.RollbackTo(at, false); err != nil {
+			return err
+		}
+		t.rows.Release(claims)
+		if waits {
+			if err := wait(held); err != nil {
+				return err
+			}
+		}
+		t.stale = moves && t.moves()
+	}
+}
+
+// Wait is rowlock.Owner.Wait.
+func (t *Transaction) Wait(ctx context.Context, held *rowlock.HeldError) error {
+	return t.rows.Wait(ctx, held)
+}
+
+// changedError is the conflict of a statement that may find other rows when it runs again.
+type changedError struct{ error }
+
+func (e *changedError) Unwrap() error { return e.error }
+
+// Claim makes the rows the transaction's that it has deleted since it saw contents, or is the error that Write awaits.
+func (t *Transaction) Claim(ctx context.Context, since *catalog.Contents) error {
+	if !t.Changes.ByRows() {
+		return nil // who changes more than rows conflicts with everybody else
+	}
+	for before, after := range t.Changes.Since(since) {
+		rows, err := rowlock.Deleted(ctx, t.Lease.Snapshot.Contents, before, after)
+		if err == nil {
+			err = t.rows.Claim(ctx, rows)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if t.rows.Claims() == 0 || t.node.Rows.Ended() == t.ended {
+		return nil
+	}
+	now, err := t.node.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	defer now.Release()
+	err = t.Changes.GoesBehind(ctx, now.Snapshot)
+	if errors.Is(err, catalog.ErrConflict) {
+		return &changedError{err}
+	}
+	return err
+}
+
+// Mark marks where the transaction is now; marks are numbered from 0 on.
+func (t *Transaction) Mark() {
+	p := point{claims: t.rows.Claims()}
+	if t.Changes != nil {
+		at := t.Changes.Savepoint()
+		p.changes = &at
+	}
+	t.marks = append(t.marks, p)
+}
+
+// Unmark forgets all marks from number i on.
+func (t *Transaction) Unmark(i int) {
+	clear(t.marks[i:])
+	t.marks = t.marks[:i]
+}
+
+// BackTo brings the transaction back to a mark. keep: see catalog.Transaction.RollbackTo.
+func (t *Transaction) BackTo(i int, keep bool) error {
+	if t.Changes != nil {
+		at := t.Changes.Start()
+		if p := t.marks[i].changes; p != nil {
+			at = *p
+		}
+		if err := t.Changes.RollbackTo(at, keep); err != nil {
+			return err
+		}
+	}
+	t.rows.Release(t.marks[i].claims)
+	return nil
+}
+
+// Forget lets go of a snapshot that nothing was changed on; the next to look gets another one.
+func (t *Transaction) Forget() {
+	if t.Lease != nil {
+		t.Lease.Release()
+		t.Lease = nil
+	}
+}
+
+// End lets go of the snapshot and of the rows. The changes are committed, or rolled back, by then.
+func (t *Transaction) End() {
+	t.rows.End()
+	t.Forget()
+}
