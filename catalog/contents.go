@@ -13,7 +13,7 @@ import (
 )
 
 // Contents is everything that one revision, or one transaction, sees. It is immutable, but for who makes it. It shares
-// with the contents that it was made of whatever is the same (decision 0047).
+// with the contents that it was made of whatever is the same (decision 0044).
 type Contents struct {
 	revision Revision
 	schemas  persistent.Map[string, schemaEntry]
