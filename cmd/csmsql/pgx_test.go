@@ -183,7 +183,7 @@ func TestTransactions(t *testing.T) {
 	require.NoError(t, tx.Commit(ctx))
 	require.Equal(t, 1, count(two))
 
-	tx, err = one.Begin(ctx)
+	tx, err = one.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 	require.NoError(t, err)
 	require.Equal(t, 1, count(one))
 	_, err = two.Exec(ctx, "CREATE OR REPLACE TABLE shared_t AS SELECT 7 AS i")
