@@ -146,7 +146,7 @@ func TestScanManyChunks(t *testing.T) {
 // A statement that waits for what another thread does for it leaves the processor to others. Which of its threads has the
 // long row is chance.
 func TestWaitingTakesNoProcessor(t *testing.T) {
-	const times = 20
+	const times, share = 200, 0.2 // where processors are busy the other thread seldom comes to the long task first
 	_, c := open(t)
 	schema, batch := numbers(t, 130_000)
 	_, long := numbers(t, 130_001)
@@ -160,12 +160,12 @@ func TestWaitingTakesNoProcessor(t *testing.T) {
 		return time.Duration(spec.Nano())
 	}
 	least := 1.0
-	for range times {
+	for i := 0; i < times && least >= share; i++ {
 		thread, process := used(unix.CLOCK_THREAD_CPUTIME_ID), used(unix.CLOCK_PROCESS_CPUTIME_ID)
 		require.Equal(t, []string{"9000"}, ask(t, c, fmt.Sprintf("SELECT max(CASE WHEN a = 130000 THEN "+
 			"levenshtein(repeat('a', 9000), repeat('b', a::int - 121001)) END) FROM csm_scan(%d)", number)))
 		thread, process = used(unix.CLOCK_THREAD_CPUTIME_ID)-thread, used(unix.CLOCK_PROCESS_CPUTIME_ID)-process
 		least = min(least, float64(thread)/float64(process))
 	}
-	require.Less(t, least, 0.2, "its part of what the statement took")
+	require.Less(t, least, share, "its part of what the statement took")
 }
