@@ -288,6 +288,9 @@ func (e *Engine) leave(s *Session) {
 	e.config.Sessions(len(e.sessions))
 }
 
+// RowLocks counts the claims of rows that transactions have changed, and who waits for them.
+func (e *Engine) RowLocks() rowlock.Usage { return e.transactions.Rows.Usage() }
+
 // begin starts changes on a snapshot.
 func (e *Engine) begin(s *catalog.Snapshot) *catalog.Transaction { return e.catalog.Begin(s) }
 

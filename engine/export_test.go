@@ -537,5 +537,3 @@ func (s *Session) PlansLookup(ctx context.Context, sql string) (bool, error) {
 // ByKernels tells whether the Arrow kernels run the statement.
 func (st *Statement) ByKernels() bool { return st.plan != nil && st.plan.compute != nil }
 
-// RowWaits counts the transactions that wait for rows of others.
-func RowWaits(e *Engine) int { return e.transactions.Rows.Waiting() }

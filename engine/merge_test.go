@@ -63,6 +63,16 @@ func TestMergeIsAskedOnce(t *testing.T) {
 	require.Equal(t, []string{fmt.Sprint(counted + 1)}, rows(t, s, "SELECT nextval('c')"))
 }
 
+// MG2: a join whose condition is random joins each row once: it is either matched or left.
+func TestMergeJoinsOnce(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t (k int, n int); INSERT INTO t SELECT i, 0 FROM range(5000) r(i)")
+	require.Equal(t, "MERGE 5000", exec(t, s, "MERGE INTO t USING (SELECT i FROM range(5000) g(i)) AS s "+
+		"ON t.k = s.i AND random() < 0.5 WHEN MATCHED THEN UPDATE SET n = 1 WHEN NOT MATCHED THEN INSERT VALUES (i, 2)").Tag)
+	require.Equal(t, []string{"5000|5000"}, rows(t, s, "SELECT count(*), count(DISTINCT k) FROM t WHERE n > 0"))
+}
+
 // Rows of the target lie in many chunks, were deleted, or are the transaction's own; words may mean whole rows.
 func TestMergeOverManyChunks(t *testing.T) {
 	t.Parallel()

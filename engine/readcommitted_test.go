@@ -53,7 +53,7 @@ func TestWhoChangesARowWaits(t *testing.T) {
 				exec(t, second, c.begin)
 			}
 			told := waiting(second, c.second)
-			waitUntil(t, "it waits", func() bool { return engine.RowWaits(e) == 1 })
+			waitUntil(t, "it waits", func() bool { return e.RowLocks().Waiting == 1 })
 			exec(t, first, c.end)
 			err := <-told
 			if c.state != "" {
@@ -78,7 +78,7 @@ func TestDeadlock(t *testing.T) {
 	exec(t, a, "BEGIN; UPDATE t SET n = 1 WHERE k = 0")
 	exec(t, b, "BEGIN; UPDATE t SET n = 2 WHERE k = 1")
 	told := waiting(a, "UPDATE t SET n = 1 WHERE k = 1")
-	waitUntil(t, "it waits", func() bool { return engine.RowWaits(e) == 1 })
+	waitUntil(t, "it waits", func() bool { return e.RowLocks().Waiting == 1 })
 	_, err := b.Exec(t.Context(), "UPDATE t SET n = 2 WHERE k = 0")
 	requireState(t, "40P01", err)
 	require.Equal(t, engine.Failed, b.Status())
@@ -108,7 +108,7 @@ func TestWaitsForRowsEnd(t *testing.T) {
 		_, err := waiter.Exec(ctx, "DELETE FROM t WHERE k = 0")
 		told <- err
 	}()
-	waitUntil(t, "it waits", func() bool { return engine.RowWaits(e) == 1 })
+	waitUntil(t, "it waits", func() bool { return e.RowLocks().Waiting == 1 })
 	cancel()
 	requireState(t, "57014", <-told)
 
@@ -118,13 +118,13 @@ func TestWaitsForRowsEnd(t *testing.T) {
 	exec(t, waiter, "RESET statement_timeout")
 
 	back := waiting(waiter, "UPDATE t SET n = 3 WHERE k = 0")
-	waitUntil(t, "it waits", func() bool { return engine.RowWaits(e) == 1 })
+	waitUntil(t, "it waits", func() bool { return e.RowLocks().Waiting == 1 })
 	exec(t, holder, "ROLLBACK TO before")
 	require.NoError(t, <-back, "its rows were let go of")
 
 	exec(t, holder, "UPDATE t SET n = 1 WHERE k = 1")
 	back = waiting(waiter, "UPDATE t SET n = 4 WHERE k = 1")
-	waitUntil(t, "it waits", func() bool { return engine.RowWaits(e) == 1 })
+	waitUntil(t, "it waits", func() bool { return e.RowLocks().Waiting == 1 })
 	require.NoError(t, holder.Close())
 	require.NoError(t, <-back)
 	require.Equal(t, []string{"0|3", "1|4", "2|0", "3|2"}, rows(t, waiter, "SELECT * FROM t ORDER BY k"))
@@ -299,4 +299,32 @@ func transfer(s *engine.Session, from, to, n int, savepoint bool) error {
 		}
 	}
 	return nil
+}
+
+// RK5: a block of many statements has one claim of a table, and one more for each savepoint between them.
+func TestClaimsAreFew(t *testing.T) {
+	t.Parallel()
+	e := open(t)
+	s, other := session(t, e), session(t, e)
+	exec(t, s, "CREATE TABLE t AS SELECT i AS k, 0 AS n FROM range(1000) r(i); BEGIN")
+	update := func(from, to int) {
+		for k := from; k < to; k++ {
+			exec(t, s, fmt.Sprintf("UPDATE t SET n = n + 1 WHERE k = %d", k))
+		}
+	}
+	update(0, 50)
+	require.Equal(t, 1, e.RowLocks().Claims)
+	exec(t, s, "SAVEPOINT p")
+	update(50, 100)
+	require.Equal(t, 2, e.RowLocks().Claims)
+	exec(t, s, "ROLLBACK TO p")
+	exec(t, other, "SET lock_timeout = '1ms'; UPDATE t SET n = 7 WHERE k = 60")
+	_, err := other.Exec(t.Context(), "UPDATE t SET n = 7 WHERE k = 30")
+	requireState(t, "55P03", err)
+	exec(t, s, "RELEASE p")
+	update(100, 110)
+	require.Equal(t, 1, e.RowLocks().Claims)
+	exec(t, s, "COMMIT")
+	require.Zero(t, e.RowLocks())
+	require.Equal(t, []string{"67|60"}, rows(t, s, "SELECT sum(n), count(*) - 1 FROM t WHERE n > 0"))
 }

@@ -300,6 +300,7 @@ func TestServeMetrics(t *testing.T) {
 		`csmsql_table_rows{schema="public",table="measured"} 1`, `csmsql_node_info{`, `csmsql_region_capacity_bytes{`,
 		`csmsql_statements_total `, `csmsql_coherence_total{`, `csmsql_sessions `,
 		`csmsql_client_memory_bytes `, `csmsql_client_memory_limit_bytes `, `csmsql_client_memory_refused_total `,
+		`csmsql_row_claims `, `csmsql_row_waits `,
 	} {
 		require.Contains(t, body, line)
 	}

@@ -20,6 +20,8 @@
 //   - RK2: who waits goes on when the one that it waits for has ended, or let go of these rows.
 //   - RK3: owners never wait for each other in a circle: who would close it is told so (40P01).
 //   - RK4: what an owner held is gone when it has ended.
+//   - RK5: an owner whose claims are merged has one of each version of a table, however many rows it has claimed how
+//     often.
 //
 // # Lock order
 //

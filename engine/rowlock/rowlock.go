@@ -175,6 +175,27 @@ func (l *Locks) replace(c *claim, rows Rows) {
 	c.owner.claims[slices.Index(c.owner.claims, c)] = moved
 }
 
+// Merge makes one claim of a table of all but the first ones, when nothing will go back to between them: a transaction
+// of many statements has few claims (RK5). Who waits for one that goes claims again, and finds the one that stays.
+func (o *Owner) Merge(but int) {
+	for i := but; i < len(o.claims); i++ {
+		c := o.claims[i]
+		into := slices.IndexFunc(o.claims[but:i], func(first *claim) bool { return first.rows.Version == c.rows.Version })
+		if into < 0 {
+			continue
+		}
+		first := o.claims[but+into]
+		chunks := maps.Clone(first.rows.Chunks)
+		for chunk, rows := range c.rows.Chunks {
+			chunks[chunk] = positions.Union(chunks[chunk], rows)
+		}
+		o.locks.replace(first, Rows{first.rows.Version, chunks})
+		o.locks.release(c)
+		o.claims = slices.Delete(o.claims, i, i+1)
+		i--
+	}
+}
+
 // Claims counts the owner's.
 func (o *Owner) Claims() int { return len(o.claims) }
 
@@ -186,10 +207,16 @@ func (o *Owner) Release(but int) {
 }
 
 func (o *Owner) release(but int) {
-	l := o.locks
+	o.locks.release(o.claims[but:]...)
+	clear(o.claims[but:])
+	o.claims = o.claims[:but]
+}
+
+// release takes claims out.
+func (l *Locks) release(claims ...*claim) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, c := range o.claims[but:] {
+	for _, c := range claims {
 		id := c.rows.Version.Table().ID
 		rest := slices.DeleteFunc(slices.Clone(l.claims[id]), func(other *claim) bool { return other == c })
 		if l.claims[id] = rest; len(rest) == 0 {
@@ -197,8 +224,6 @@ func (o *Owner) release(but int) {
 		}
 		close(c.gone)
 	}
-	clear(o.claims[but:])
-	o.claims = o.claims[:but]
 }
 
 // End lets go of everything. What the transaction did is visible by now, or has not happened.
@@ -227,11 +252,21 @@ func (o *Owner) Wait(ctx context.Context, held *HeldError) error {
 	}
 }
 
-// Waiting is how many owners wait for others.
-func (l *Locks) Waiting() int {
+// Usage is what there is at some time.
+type Usage struct {
+	Claims  int
+	Waiting int // owners that wait for others
+}
+
+// Usage counts claims and who waits.
+func (l *Locks) Usage() (u Usage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.waiting
+	for _, claims := range l.claims {
+		u.Claims += len(claims)
+	}
+	u.Waiting = l.waiting
+	return u
 }
 
 // wait notes what an owner waits for; nil: nothing any more.

@@ -116,6 +116,7 @@ func (t *Transaction) Write(ctx context.Context, moves bool, wait func(*rowlock.
 		var changed *changedError
 		waits := errors.As(err, &held)
 		if !waits && !(errors.As(err, &changed) && moves && t.moves()) {
+			t.rows.Merge(t.marked())
 			return err
 		}
 		if err := t.Changes.RollbackTo(at, false); err != nil {
@@ -129,6 +130,14 @@ func (t *Transaction) Write(ctx context.Context, moves bool, wait func(*rowlock.
 		}
 		t.stale = moves && t.moves()
 	}
+}
+
+// marked is how many claims there were at the last mark.
+func (t *Transaction) marked() int {
+	if len(t.marks) == 0 {
+		return 0
+	}
+	return t.marks[len(t.marks)-1].claims
 }
 
 // Wait is rowlock.Owner.Wait.

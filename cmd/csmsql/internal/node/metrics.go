@@ -31,6 +31,8 @@ var (
 	metricOverdue        = describe("statements_overdue", "Statements that the node works on still, though their clients were answered: they were cancelled, or took too long.")
 	metricOverdueLimit   = describe("statements_overdue_limit", "How many there may be. Clients of others wait until those end, or there are fewer.")
 	metricOverdueTotal   = describe("statements_overdue_total", "How many there have been.")
+	metricRowClaims      = describe("row_claims", "Sets of rows that open transactions have changed: others wait for them.")
+	metricRowWaits       = describe("row_waits", "Transactions that wait for rows of others now.")
 	metricRegionCapacity = describe("region_capacity_bytes", "Hard cap of a lent region.", "region", "fabric")
 	metricRegionUsed     = describe("region_used_bytes", "Bytes of a region in extents.", "region", "fabric")
 	metricRegionReserved = describe("region_reserved_bytes", "Bytes of a region that the system backs.", "region", "fabric")
@@ -98,6 +100,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	gauge(metricOverdue, float64(late.Now))
 	gauge(metricOverdueLimit, float64(late.Most))
 	count(metricOverdueTotal, float64(late.Total))
+	locks := c.node.engine.RowLocks()
+	gauge(metricRowClaims, float64(locks.Claims))
+	gauge(metricRowWaits, float64(locks.Waiting))
 	for _, r := range status.Regions {
 		region := strconv.FormatUint(uint64(r.ID), 10)
 		gauge(metricRegionCapacity, float64(r.Capacity), region, string(r.Fabric))
