@@ -117,7 +117,7 @@ func (s *Session) checkNamed(ctx context.Context, n *NamedStatement, before stri
 	case *statement.Select, *statement.Insert, *statement.Update, *statement.Delete, *statement.Merge:
 	default:
 		word := strings.Fields(n.Query)[0]
-		e := sqlerror.New("42601", "syntax error at or near %q", word).WithHint("PREPARE takes SELECT, INSERT, UPDATE, DELETE and VALUES.")
+		e := sqlerror.New("42601", "syntax error at or near %q", word).WithHint("PREPARE takes SELECT, INSERT, UPDATE, DELETE, MERGE and VALUES.")
 		e.At = utf8.RuneCountInString(before) + 1
 		return e
 	}
