@@ -30,8 +30,8 @@
 //     is measured here, or far from the limit.
 //   - B3: a goal that is missed is printed as missed. Tests check answers and counters, never times.
 //   - B4: nothing outlives a benchmark: processes, regions and directories go with it, also when it is cancelled. Only
-//     SIGKILL leaves something behind: directories csmsql-bench-* of cluster, egress, workers, cancel, writes and growth in
-//     the temporary directory and /dev/shm.
+//     SIGKILL leaves something behind: directories csmsql-bench-* of cluster, egress, workers, cancel, writes and
+//     growth in the temporary directory and /dev/shm.
 //
 // It does not profile, keeps no history and compares no machines. It knows no flags: cmd/csmsql wires them.
 package bench

@@ -98,7 +98,7 @@ func measureGrowth(ctx context.Context, o Options) (*Report, error) {
 		Columns: []string{"more and more", "what takes", "of the fewest", "the middle", "the most", "middle ratio",
 			"most ratio"},
 		Setting: fmt.Sprintf("what statements take with more and more tables that they do not read, and chunks of a"+
-			" table, each size in a node of its own, on shm, asked in turn; prepared statements, in the node's process,"+
+			" table, each size in its own node, on shm, asked in turn; prepared statements, in the node's process,"+
 			" and another process that attaches; medians of %d runs, each of 3 to 40 statements; ratios are to the"+
 			" fewest. All answers were compared", o.Runs),
 	}

@@ -95,7 +95,8 @@ func (c *Catalog) settle(s *state, r *releases) {
 	}
 }
 
-// pinState requires mu, and the current state; the extents of all pages are loaded. A refusal leaves the pins as they were.
+// pinState requires mu, and the current state; the extents of all pages are loaded. A refusal leaves the pins as they
+// were.
 func (c *Catalog) pinState(s *state, domain coherence.Domain) error {
 	pinned := c.mu.pinned[domain]
 	if pinned == nil {

@@ -536,4 +536,3 @@ func (s *Session) PlansLookup(ctx context.Context, sql string) (bool, error) {
 
 // ByKernels tells whether the Arrow kernels run the statement.
 func (st *Statement) ByKernels() bool { return st.plan != nil && st.plan.compute != nil }
-

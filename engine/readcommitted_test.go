@@ -328,3 +328,20 @@ func TestClaimsAreFew(t *testing.T) {
 	require.Zero(t, e.RowLocks())
 	require.Equal(t, []string{"67|60"}, rows(t, s, "SELECT sum(n), count(*) - 1 FROM t WHERE n > 0"))
 }
+
+// E6: who waits for a row ends with its session, and with the engine.
+func TestCloseWhileWaiting(t *testing.T) {
+	t.Parallel()
+	e := open(t)
+	holder, waiter, last := session(t, e), session(t, e), session(t, e)
+	exec(t, holder, "CREATE TABLE t AS SELECT 1 AS k; BEGIN; DELETE FROM t")
+	waits := func() bool { return e.RowLocks().Waiting == 1 }
+	told := waiting(waiter, "DELETE FROM t")
+	waitUntil(t, "it waits", waits)
+	require.NoError(t, waiter.Close())
+	require.ErrorIs(t, <-told, engine.ErrSessionClosed)
+	told = waiting(last, "DELETE FROM t")
+	waitUntil(t, "it waits", waits)
+	require.NoError(t, e.Close())
+	require.ErrorIs(t, <-told, engine.ErrClosed)
+}

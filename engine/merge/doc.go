@@ -9,7 +9,8 @@
 // # Words
 //
 // Rows of the source are joined with those of the target; one that has partners is matched, once with each, and others
-// are left. A clause is a WHEN … THEN …; the one that is taken decides what becomes of a pair, or of a row that is left.
+// are left. A clause is a WHEN … THEN …; the one that is taken decides what becomes of a pair, or of a row that is
+// left.
 //
 // # Invariants
 //

@@ -180,7 +180,8 @@ func (l *Locks) replace(c *claim, rows Rows) {
 func (o *Owner) Merge(but int) {
 	for i := but; i < len(o.claims); i++ {
 		c := o.claims[i]
-		into := slices.IndexFunc(o.claims[but:i], func(first *claim) bool { return first.rows.Version == c.rows.Version })
+		of := func(earlier *claim) bool { return earlier.rows.Version == c.rows.Version }
+		into := slices.IndexFunc(o.claims[but:i], of)
 		if into < 0 {
 			continue
 		}

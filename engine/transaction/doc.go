@@ -5,7 +5,7 @@
 //	                ▲                       │
 //	                │                       ▼
 //	                │                    change ─► Claim ─┬─► done
-//	                │                                     │ a row is another transaction's (rowlock), or others have ended
+//	                │                                     │ a row is another's (rowlock), or others have ended
 //	                └── what it did is taken back, wait ◄─┘ since the snapshot, and a row is not what it was
 //
 // # Words
