@@ -23,6 +23,8 @@ const (
 	PrimaryKey Kind = "p"
 	Unique     Kind = "u"
 	ForeignKey Kind = "f"
+	// Index demands nothing: rows are only to be found by its columns. pg_constraint has none of these.
+	Index Kind = "i"
 )
 
 // Constraint of a table.
@@ -48,6 +50,15 @@ type Constraint struct {
 	Deferred         bool   `json:"deferred,omitempty"`
 	NullsNotDistinct bool   `json:"nulls_not_distinct,omitempty"`
 	NoInherit        bool   `json:"no_inherit,omitempty"`
+	// Index says of a Unique that CREATE UNIQUE INDEX made it: rows are held to it, and it is no constraint.
+	Index bool `json:"index,omitempty"`
+	// Orders are what an index says of the order of each column where it is not the default: "DESC", "NULLS FIRST",
+	// "DESC NULLS LAST"; shorter than Columns, or nil, if the rest have it.
+	Orders []string `json:"orders,omitempty"`
+	// Method is how an index was asked to be kept if that is not btree.
+	Method string `json:"method,omitempty"`
+	// Number by which clients know an index; 0: it follows from its name. One that gets another name keeps its number.
+	Number uint32 `json:"number,omitempty"`
 	// Held says of a key, or a foreign key, that rows are held to it. Those of programs that could not do so are on
 	// record without it.
 	Held bool `json:"held,omitempty"`
@@ -114,25 +125,66 @@ func MarkReferencing(schema *arrow.Schema, tables []uint64) (*arrow.Schema, erro
 // Enforced tells whether rows are held to the constraint when they are written.
 func (k Constraint) Enforced() bool { return k.Kind == Check || k.Held }
 
+// IsIndex tells whether it is an index of its own, which is no constraint.
+func (k Constraint) IsIndex() bool { return k.Kind == Index || k.Index }
+
+// HasIndex tells whether rows are found by its columns.
+func (k Constraint) HasIndex() bool { return k.Kind == Index || k.Unique() && k.Held }
+
+// Sorted are the lists of columns by which rows are to be found, each once, in the order of the list. None has a column
+// twice: behind itself it says nothing.
+func Sorted(list []Constraint) (columns [][]string) {
+	for _, k := range list {
+		if !k.HasIndex() {
+			continue
+		}
+		var names []string
+		for _, c := range k.Columns {
+			if !slices.Contains(names, c) {
+				names = append(names, c)
+			}
+		}
+		if !slices.ContainsFunc(columns, func(other []string) bool { return slices.Equal(other, names) }) {
+			columns = append(columns, names)
+		}
+	}
+	return columns
+}
+
 // Unique tells whether the constraint is one that no two rows have equal values.
 func (k Constraint) Unique() bool { return k.Kind == PrimaryKey || k.Kind == Unique }
 
 // Words are what the constraint is called in SQL.
 func (k Constraint) Words() string {
-	words := map[Kind]string{Check: "CHECK", PrimaryKey: "PRIMARY KEY", Unique: "UNIQUE", ForeignKey: "FOREIGN KEY"}
+	words := map[Kind]string{
+		Check: "CHECK", PrimaryKey: "PRIMARY KEY", Unique: "UNIQUE", ForeignKey: "FOREIGN KEY", Index: "INDEX",
+	}
+	if k.Index {
+		return "UNIQUE INDEX"
+	}
 	return words[k.Kind]
 }
 
 // nameBytes is how long PostgreSQL's names are.
 const nameBytes = 63
 
-// Named gives a constraint that has no name PostgreSQL's.
+// Named gives a constraint that has no name PostgreSQL's, another one than others have.
 func (k Constraint) Named(table string, others []Constraint) Constraint {
+	return k.NamedBeside(table, func(name string) bool {
+		return slices.ContainsFunc(others, func(o Constraint) bool { return o.Name == name })
+	})
+}
+
+// NamedBeside is Named where names are taken that none of the table's constraints has: those of indexes are a schema's.
+func (k Constraint) NamedBeside(table string, taken func(name string) bool) Constraint {
 	if k.Name != "" {
 		return k
 	}
-	label := map[Kind]string{Check: "check", PrimaryKey: "pkey", Unique: "key", ForeignKey: "fkey"}[k.Kind]
+	label := map[Kind]string{Check: "check", PrimaryKey: "pkey", Unique: "key", ForeignKey: "fkey", Index: "idx"}[k.Kind]
 	columns := strings.Join(k.Columns, "_")
+	if k.IsIndex() {
+		label, columns = "idx", strings.Join(distinct(k.Columns), "_")
+	}
 	if k.Kind == PrimaryKey || k.Kind == Check && len(k.Columns) != 1 {
 		columns = ""
 	}
@@ -142,10 +194,22 @@ func (k Constraint) Named(table string, others []Constraint) Constraint {
 			end = fmt.Sprintf("%s%d", label, n)
 		}
 		k.Name = makeName(table, columns, end)
-		if !slices.ContainsFunc(others, func(o Constraint) bool { return o.Name == k.Name }) {
+		if !taken(k.Name) {
 			return k
 		}
 	}
+}
+
+// distinct gives columns that an index has twice PostgreSQL's names for them: a, a1.
+func distinct(columns []string) (names []string) {
+	for _, c := range columns {
+		name := c
+		for n := 1; slices.Contains(names, name); n++ {
+			name = fmt.Sprint(c, n)
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 // makeName puts a name together; the longer one of the first two parts is cut until all fits.

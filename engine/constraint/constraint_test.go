@@ -20,6 +20,9 @@ func TestConstraintsTravel(t *testing.T) {
 		{Name: "c", Kind: constraint.Check, Columns: []string{"a"}, Expression: `a > 0 AND 'x' <> '"'`, Table: "t"},
 		{Name: "f", Kind: constraint.ForeignKey, Columns: []string{"a"}, References: 1 << 63, ReferencedColumns: []string{"b"}, OnDelete: "CASCADE", Deferrable: true},
 	}
+	list = append(list,
+		constraint.Constraint{Name: "i", Kind: constraint.Index, Columns: []string{"a"}, Orders: []string{"DESC"}, Method: "hash", Number: 1 << 31},
+		constraint.Constraint{Name: "j", Kind: constraint.Unique, Index: true, Held: true, Columns: []string{"a"}})
 	marked, err := constraint.Mark(schema, list)
 	require.NoError(t, err)
 	back, err := constraint.Of(marked)
@@ -53,6 +56,13 @@ func TestNamesAreThoseOfPostgreSQL(t *testing.T) {
 	require.Equal(t, "t_a_check", add(constraint.Check, "a"))
 	require.Equal(t, "t_check", add(constraint.Check, "a", "b"))
 	require.Equal(t, "t_check1", add(constraint.Check))
+	list = append(list, constraint.Constraint{Kind: constraint.Index, Columns: []string{"a"}}.Named("t", list))
+	require.Equal(t, "t_a_idx", list[len(list)-1].Name)
+	unique := constraint.Constraint{Kind: constraint.Unique, Index: true, Columns: []string{"a"}}
+	require.Equal(t, "t_a_idx1", unique.Named("t", list).Name)
+	require.Equal(t, "t_a_idx2", unique.NamedBeside("t", func(n string) bool { return n != "t_a_idx2" }).Name)
+	unique.Columns = []string{"a", "b", "a", "a"}
+	require.Equal(t, "t_a_b_a1_a2_idx", unique.Named("t", list).Name)
 	long := constraint.Constraint{Kind: constraint.Check, Columns: []string{strings.Repeat("ü", 40)}}.Named(strings.Repeat("x", 60), nil).Name
 	require.LessOrEqual(t, len(long), 63)
 	require.True(t, strings.HasSuffix(long, "_check"))
@@ -70,4 +80,28 @@ func TestDefinitions(t *testing.T) {
 	} {
 		require.Equal(t, want, k.Definition("p", quote))
 	}
+}
+
+// CN4, also of a record that a program wrote which knew no indexes.
+func TestRowsAreFoundByKeysAndIndexes(t *testing.T) {
+	old := arrow.MetadataFrom(map[string]string{"csm.constraints": `[{"name":"t_pkey","kind":"p","columns":["a"],"held":true},
+		{"name":"t_b_key","kind":"u","columns":["b"]},{"name":"c","kind":"c","columns":["d"],"expression":"d > 0"}]`})
+	list, err := constraint.Of(arrow.NewSchema(nil, &old))
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"a"}}, constraint.Sorted(list))
+	for _, k := range list {
+		require.False(t, k.IsIndex(), k.Name)
+	}
+	index := constraint.Constraint{Name: "i", Kind: constraint.Index, Columns: []string{"b", "a"}, Orders: []string{"DESC"}}
+	unique := constraint.Constraint{Name: "u", Kind: constraint.Unique, Index: true, Held: true, Columns: []string{"b"}}
+	again := index
+	again.Name, again.Orders, again.Columns = "i1", nil, []string{"b", "a", "b"}
+	foreign := constraint.Constraint{Name: "f", Kind: constraint.ForeignKey, Held: true, Columns: []string{"d"}}
+	list = append(list, index, unique, again, foreign)
+	require.Equal(t, [][]string{{"a"}, {"b", "a"}, {"b"}}, constraint.Sorted(list))
+	require.True(t, index.IsIndex() && unique.IsIndex() && unique.Enforced() && unique.Unique())
+	require.False(t, index.Enforced() || index.Unique() || foreign.HasIndex())
+	require.Equal(t, "INDEX", index.Words())
+	require.Equal(t, "UNIQUE INDEX", unique.Words())
+	require.Empty(t, constraint.Sorted(nil))
 }
