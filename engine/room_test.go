@@ -10,7 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
@@ -142,4 +144,21 @@ func TestGuestsDoNotSeeOthersTexts(t *testing.T) {
 	require.Equal(t, []string{"0|1"}, rows(t, bert, asked))
 	require.Equal(t, []string{"1|0"}, rows(t, owner, asked))
 	require.Equal(t, []string{"1|0"}, rows(t, as("anna", true), asked))
+}
+
+// What a region had for tables that are gone goes back to the system in the end, and not only what is more than it keeps to
+// have it at hand.
+func TestRegionsRest(t *testing.T) {
+	e := open(t, func(c *engine.Config) { c.LeaseTTL = 20 * time.Millisecond })
+	s := session(t, e)
+	backed := func() int64 { return e.RegionStats().Backed }
+	exec(t, s, "CREATE TABLE gone AS SELECT i, hash(i) AS h FROM range(2000000) r(i)")
+	exec(t, s, "CREATE TABLE kept AS SELECT * FROM gone LIMIT 1000")
+	require.Greater(t, backed(), int64(24<<20))
+	exec(t, s, "DROP TABLE gone")
+	if e.Status(noderpc.Frontend{}).Regions[0].Fabric != memregion.FabricShm {
+		t.Skip("idle memory of other fabrics is not the kernel's")
+	}
+	require.Eventually(t, func() bool { return backed() < 8<<20 }, 20*time.Second, 10*time.Millisecond)
+	require.Equal(t, []string{"1000|499500"}, rows(t, s, "SELECT count(*), sum(i) FROM kept"))
 }

@@ -26,7 +26,7 @@
 //	   │    ╲ growth step                      │ Allocate                                  │ Free, Shrink
 //	   │     ╲                                 │                                           ▼
 //	   │      ╰──────▶ idle, reserved ahead ───┴─────────────────────────────────── idle, recycled
-//	   │                      │  punch: more is idle than RecycleLimit, Trim, or the fabric is full │
+//	   │                      │  punch: more is idle than RecycleLimit, Rest, or the fabric is full │
 //	   ╰──────────────────────┴─────────────────────────────────────────────────────────────────────╯
 //
 //	live pages may also be protected (PROT_READ) between Protect and Free.
@@ -60,7 +60,8 @@
 //   - M8: mapping never replaces another mapping, and borrowers cannot write but through a Window, which holds nothing
 //     but one extent, and what lies in its first and its last page beside it where a device has larger pages than ours
 //   - M9: a fault becomes an error only inside Guarded and only at an address of a region
-//   - M10: after Free, at most RecycleLimit bytes are idle, unless the file system refuses to punch
+//   - M10: after Free, at most RecycleLimit bytes are idle, unless the file system refuses to punch; and no more than a
+//     first growth step when Rest was called often enough and nothing was allocated (shm)
 //   - M11: nothing that the allocator decides by lies in the region; another process cannot mislead it
 //   - M12: whoever else writes, truncates, reserves or punches the file is counted by the first Look after the call
 //     returned; the lender's own calls are not counted where the kernel says who made them (WatchProcess), and never

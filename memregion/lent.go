@@ -66,11 +66,13 @@ type Lent struct {
 		frontier  int64   // one past the highest backed page
 		fileSize  int64   // bytes that the backing file has at least, unless somebody truncates it
 		counts    lentCounts
+		rested    int64 // counts.allocated when Rest was called last
 	}
 }
 
 // lentCounts is the part of RegionStats that only ever grows, and what the kernel said to huge pages.
 type lentCounts struct {
+	allocated      int64 // how often, and not how much
 	reservedBytes  int64
 	punchedBytes   int64
 	punchFailures  int64
@@ -177,6 +179,7 @@ func (l *Lent) Allocate(owner string, size int64) (Range, error) {
 	if err := l.backLocked(r); err != nil {
 		return Range{}, errors.Join(err, l.mu.allocator.Free(owner, r))
 	}
+	l.mu.counts.allocated++
 	low, high := pageSpan(r)
 	for at := l.mu.untouched.next(low, high, false); at < high; at = l.mu.untouched.next(at, high, false) {
 		end := l.mu.untouched.next(at, high, true)

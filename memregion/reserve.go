@@ -154,7 +154,7 @@ func (l *Lent) punchLocked(keep int64) error {
 }
 
 // Trim returns all idle memory to the system: what was freed and kept for recycling, and what was reserved ahead.
-// It is for whoever knows that nothing is written for a while; a node keeps RecycleLimit instead.
+// It is for whoever knows that nothing is written for a while; a node keeps RecycleLimit instead, and rests (Rest).
 func (l *Lent) Trim() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,6 +162,24 @@ func (l *Lent) Trim() error {
 		return err
 	}
 	return l.punchLocked(0)
+}
+
+// Rest returns half of the idle memory to the system if nothing was allocated since it was called before, but for a
+// first growth step. It is for whoever calls it now and then: what was recycled quickly once, and is not needed any
+// more, is given back in the end. Where memory is not the kernel's alone nothing is: a file's idle pages are its
+// disk's, and lines of what is punched have to be dropped again.
+func (l *Lent) Rest() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.openLocked(); err != nil {
+		return err
+	}
+	quiet := l.mu.rested == l.mu.counts.allocated
+	l.mu.rested = l.mu.counts.allocated
+	if keep := max(l.mu.idle.count/2, l.firstPages); quiet && l.spec.Fabric == FabricShm && l.mu.idle.count > keep {
+		return l.punchLocked(keep)
+	}
+	return nil
 }
 
 // poison fills freed memory, in `-tags invariants` builds, with a pattern that no test mistakes for its data.

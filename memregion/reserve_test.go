@@ -42,6 +42,36 @@ func TestFreedMemoryGoesBack(t *testing.T) {
 	}
 }
 
+// TestRest attacks M10: what nobody allocates any more goes back by halves, and what is recycled all the time does not.
+func TestRest(t *testing.T) {
+	for name, plan := range map[string]func(testing.TB, int64) memregion.Spec{"file": fileSpec, "shm": shmSpec} {
+		t.Run(name, func(t *testing.T) {
+			l := lend(t, plan(t, 64*mebibyte), memregion.LendOptions{GrowthStep: mebibyte, RecycleLimit: 32 * mebibyte})
+			kept := allocate(t, l, mebibyte)
+			fill(l.Bytes(kept), 7)
+			free := func() { require.NoError(t, l.Free("t", allocate(t, l, 16*mebibyte))) }
+			for range 3 {
+				free()
+				require.NoError(t, l.Rest())
+				require.EqualValues(t, 16*mebibyte, l.Stats().Idle, "there was an allocation meanwhile")
+			}
+			for _, want := range []int64{8, 4, 2, 1, 1} {
+				if name == "file" {
+					want = 16 // which is no memory
+				}
+				require.NoError(t, l.Rest())
+				require.EqualValues(t, want*mebibyte, l.Stats().Idle)
+				require.NoError(t, l.Verify())
+			}
+			if name == "shm" {
+				require.LessOrEqual(t, l.Stats().FileAllocated, int64(2*mebibyte)+64<<10)
+			}
+			requireFilled(t, l.Bytes(kept), 7)
+			free()
+		})
+	}
+}
+
 // TestGrowthSteps: many small extents cost few reservations.
 func TestGrowthSteps(t *testing.T) {
 	l := lend(t, fileSpec(t, 10*mebibyte), memregion.LendOptions{GrowthStep: 4 * mebibyte})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"runtime/debug"
+	"runtime/metrics"
 	"sync"
 	"time"
 
@@ -45,8 +46,12 @@ const (
 	// it is tried less and less often.
 	settleEvery  = time.Second
 	settleSeldom = 32 * time.Second
-	// tidyEvery is how often a node looks whether it has threads that nobody needs.
+	// tidyEvery is how often a node looks whether it has threads that nobody needs, and what nobody else would give
+	// back.
 	tidyEvery = 20 * time.Second
+	// keptLeast, and one keptPart of what Go uses, is what is worth to be returned.
+	keptLeast = 1 << 20
+	keptPart  = 16
 )
 
 // NewRoom takes from db what account asks for. heap is told how much Go may have, nil: it is another program's process.
@@ -126,12 +131,23 @@ func (r *Room) Follow() {
 		defer close(ended)
 		again := time.NewTicker(tidyEvery)
 		defer again.Stop()
+		var pause time.Duration
+		var due <-chan time.Time // nil: nothing has fallen since the last one
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-r.account.Fallen():
-				r.settle(ctx)
+				if due == nil { // what comes and goes settles first
+					pause = settleEvery
+					due = time.After(pause)
+				}
+			case <-due:
+				due = nil
+				if !r.settle() { // memory that is in use: again, less and less often
+					pause = min(2*pause, settleSeldom)
+					due = time.After(pause)
+				}
 			case <-again.C:
 				r.tidy()
 			}
@@ -139,30 +155,39 @@ func (r *Room) Follow() {
 	}()
 }
 
-// settle lets what comes and goes settle first. Under memory that is in use it tries again, less and less often.
-func (r *Room) settle(ctx context.Context) {
-	for pause := settleEvery; ; pause = min(2*pause, settleSeldom) {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pause):
-		}
-		before := r.now()
-		settled := r.account.Settle()
-		if settled && r.now() == before && r.heap != nil {
-			debug.FreeOSMemory() // otherwise ask has done it
-		}
-		if settled {
-			return
-		}
+// settle tells whether DuckDB has what clients do without, and the system what Go does.
+func (r *Room) settle() bool {
+	before := r.now()
+	settled := r.account.Settle()
+	if settled && r.now() == before && r.heap != nil {
+		debug.FreeOSMemory() // otherwise ask has done it
+	}
+	return settled
+}
+
+// tidy ends threads that were for clients who have left, and returns what is kept for those that have nothing to do,
+// and what Go keeps of its heap if that is worth a collection. Where little happens nobody else does: each has what
+// it was needed for once.
+func (r *Room) tidy() {
+	if r.heap == nil {
+		return
+	}
+	if idlethreads.Rest(r.threads(), duckdb.GiveBackThread) {
+		duckdb.GiveBack()
+	}
+	if kept, used := goHeap(); worthFreeing(kept, used) {
+		debug.FreeOSMemory()
 	}
 }
 
-// tidy ends threads that were for clients who have left.
-func (r *Room) tidy() {
-	if r.heap != nil {
-		idlethreads.End(r.threads())
-	}
+// worthFreeing tells whether what Go keeps beside what it uses is worth a collection of all that it uses.
+func worthFreeing(kept, used int64) bool { return kept >= keptLeast && kept >= used/keptPart }
+
+// goHeap is what Go keeps of its heap, free and not returned, and what it uses.
+func goHeap() (kept, used int64) {
+	samples := []metrics.Sample{{Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(samples)
+	return int64(samples[0].Value.Uint64()), int64(samples[1].Value.Uint64())
 }
 
 func (r *Room) now() int64 {

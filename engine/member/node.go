@@ -435,11 +435,14 @@ func (n *Node) startJanitor() {
 	n.background.Go(func() {
 		tick := time.NewTicker(n.config.LeaseTTL / 4)
 		defer tick.Stop()
-		for {
+		for turn := 1; ; turn++ {
 			select {
 			case <-ctx.Done():
 				return
 			case now := <-tick.C:
+				if turn%restTurns == 0 {
+					n.rest()
+				}
 				n.Confirm(ctx)
 				n.Sweep(ctx)
 				if err := n.flushLeft(ctx); err != nil {
@@ -454,6 +457,16 @@ func (n *Node) startJanitor() {
 			}
 		}
 	})
+}
+
+// restTurns is for how many turns of the janitor nothing is allocated before half of the region's free memory goes
+// back.
+const restTurns = 32
+
+func (n *Node) rest() {
+	if err := n.Lent.Rest(); err != nil {
+		n.config.Log.Debug("the region's free memory does not go back", "region", n.Region.ID, "error", err)
+	}
 }
 
 // cleanAhead drops this machine's lines of free memory, so that other nodes do not wait for that when it is granted to

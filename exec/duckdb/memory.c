@@ -23,6 +23,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,6 +35,7 @@
 #define KNOWN_MS 50                // how long an answer of the allocators stands
 #define KEPT (1 << 20)             // what an arena of malloc keeps at its end
 #define ARENAS 2                   // of malloc, for each processor
+#define STACK_LEFT ((uintptr_t)64 << 10) // of a thread's stack, below what it uses
 
 // DuckDB's bundled jemalloc: absent where DuckDB was built without it. There its allocator is malloc, which is not wrapped.
 extern int duckdb_je_mallctl(const char *name, void *old, size_t *old_length, void *new, size_t new_length) __attribute__((weak));
@@ -98,6 +101,37 @@ void csm_memory_give_back(void) {
 	pthread_mutex_lock(&giving_back);
 	give_back();
 	pthread_mutex_unlock(&giving_back);
+}
+
+// A stack keeps what was ever used of it. Below what this thread uses now nothing is needed, but some room for signals.
+static void give_back_stack(void) {
+#ifdef __linux__
+	if (getpid() == (pid_t)syscall(SYS_gettid)) return; // the first thread's stack is the kernel's, and grows
+	pthread_attr_t attributes;
+	void *low;
+	size_t size;
+	if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
+	bool known = pthread_attr_getstack(&attributes, &low, &size) == 0;
+	pthread_attr_destroy(&attributes);
+	uintptr_t page = (uintptr_t)page_bytes, here = (uintptr_t)__builtin_frame_address(0);
+	uintptr_t from = ((uintptr_t)low + page - 1) & ~(page - 1), to = (here - STACK_LEFT) & ~(page - 1);
+	if (known && here - (uintptr_t)low < size && to > from) madvise((void *)from, to - from, MADV_DONTNEED);
+#endif
+}
+
+bool csm_memory_give_back_thread(void) {
+	static _Thread_local uint64_t given_back; // what it had allocated and freed then
+	pthread_once(&once, prepare);
+	give_back_stack();
+	if (!duckdb_je_mallctl) return false;
+	uint64_t allocated = 0, freed = 0;
+	size_t length = sizeof allocated;
+	duckdb_je_mallctl("thread.allocated", &allocated, &length, NULL, 0);
+	duckdb_je_mallctl("thread.deallocated", &freed, &length, NULL, 0);
+	if (allocated + freed == given_back) return false;
+	given_back = allocated + freed;
+	duckdb_je_mallctl("thread.tcache.flush", NULL, NULL, NULL, 0);
+	return true;
 }
 
 int64_t csm_memory_large(void) {

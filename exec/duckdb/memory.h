@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// csm_memory_bound sets how many bytes of its own the process' C code may have; INT64_MAX: no bound. False when the system
-// does not say how much it has, and nothing will be refused.
+// csm_memory_bound sets how many bytes of its own the process' C code may have; INT64_MAX: no bound. False when the
+// system does not say how much it has, and nothing will be refused.
 bool csm_memory_bound(int64_t bytes);
 // csm_memory_large is what of it large blocks may make full; the rest is for small ones.
 int64_t csm_memory_large(void);
@@ -16,6 +16,10 @@ void csm_memory_others(int64_t bytes);
 int64_t csm_memory_own(void);
 // csm_memory_give_back returns to the system what allocators keep.
 void csm_memory_give_back(void);
+// csm_memory_give_back_thread returns what is kept for the calling thread: jemalloc's cache of blocks, to its arena,
+// and the part of the stack that is not in use, to the system. It tells whether there may have been anything for an
+// arena.
+bool csm_memory_give_back_thread(void);
 // csm_memory_admit tells whether size bytes more stay within csm_memory_large, if need be after giving back.
 bool csm_memory_admit(int64_t size);
 // csm_memory_asked is how often the allocators were asked what they have handed out, which makes everybody wait.

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
@@ -261,6 +263,50 @@ func TestOperatorNew(t *testing.T) {
 		require.True(t, testmalloc.OperatorNew(bytes), bytes)
 	}
 	require.True(t, testmalloc.OperatorNewRefuses())
+}
+
+// jemalloc has begun before DuckDB says how it wants it, and has read what we say all the same.
+func TestSettingsOfJemalloc(t *testing.T) {
+	for name, want := range map[string]int64{
+		"opt.narenas": int64(runtime.NumCPU()), "opt.dirty_decay_ms": 1000, "opt.muzzy_decay_ms": 0,
+		"opt.oversize_threshold": 256 << 20,
+	} {
+		require.Equal(t, want, testmalloc.JemallocNumber(name), name)
+	}
+}
+
+// What is kept for a thread alone goes back when the thread says so: allocators' caches, and what its stack had once.
+func TestThreadsGiveBack(t *testing.T) {
+	onThread(func() {
+		const count, block, stack = 16, 32 << 10, 1 << 20
+		duckdb.GiveBackThread()
+		assert.False(t, duckdb.GiveBackThread(), "there is nothing")
+		before := testmalloc.JemallocNumber("stats.allocated")
+		testmalloc.FillCache(count, block)
+		testmalloc.UseStack(stack)
+		kept := testmalloc.JemallocNumber("stats.allocated") - before
+		assert.GreaterOrEqual(t, kept, int64(count*block/2))
+		assert.GreaterOrEqual(t, testmalloc.Stack(), int64(stack))
+		assert.True(t, duckdb.GiveBackThread())
+		assert.Less(t, testmalloc.JemallocNumber("stats.allocated")-before, kept-count*block/4)
+		assert.LessOrEqual(t, testmalloc.Stack(), int64(128<<10))
+		assert.False(t, duckdb.GiveBackThread(), "there is nothing more")
+	})
+}
+
+// onThread runs f on a thread that is not the process' first one, whose stack is another thing.
+func onThread(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			onThread(f)
+			return
+		}
+		f()
+	}()
+	<-done
 }
 
 // Go's limit is soft: what it has beyond counts as C code's.

@@ -37,6 +37,13 @@ func ownMemory() int64 { return int64(C.csm_memory_own()) }
 // giveBackMemory returns to the system what C's allocators keep of what was freed.
 func giveBackMemory() { C.csm_memory_give_back() }
 
+// GiveBackThread returns what C code keeps for the thread that calls, and tells whether any of that is with the
+// allocators now, for GiveBack.
+func GiveBackThread() bool { return bool(C.csm_memory_give_back_thread()) }
+
+// GiveBack returns to the system what C's allocators keep of what was freed.
+func GiveBack() { giveBackMemory() }
+
 // admitMemory tells whether a block of so many bytes may be allocated.
 func admitMemory(bytes int64) bool { return bool(C.csm_memory_admit(C.int64_t(bytes))) }
 

@@ -1,11 +1,13 @@
-// Package idlethreads ends operating system threads that a Go program does not need any more. It is for a program whose
-// process is its own.
+// Package idlethreads looks after operating system threads that a Go program does not need just now. It is for a
+// program whose process is its own.
 package idlethreads
 
 import (
 	"os"
 	"runtime"
+	"strconv"
 	"sync"
+	"syscall"
 )
 
 const (
@@ -15,27 +17,82 @@ const (
 	directory   = "/proc/self/task"
 )
 
-// End ends idle threads but for so many, and what a process has in any case.
+// Rest has each idle thread give back what is kept for it, and ends those that nobody needs: all but for so many, and
+// what a process has in any case. It tells whether any of them gave something back.
 //
 // Go keeps every thread that it ever needed at once, and each has a stack and what two allocators keep for it: after a
 // hundred clients whose statements ran in C that is some ten MiB. A thread ends with a goroutine that is locked to it,
 // and a goroutine that locks itself to one takes an idle one if there is one.
-func End(needed int) {
+func Rest(needed int, giveBack func() bool) (given bool) {
+	known := threads()
+	if known == nil {
+		return false // this system does not say
+	}
+	v := visit{known: known, giveBack: giveBack, leave: make(chan bool, len(known)+1)}
+	for v.next() {
+	}
+	ended := min(max(excess(len(known), runtime.GOMAXPROCS(0), needed), v.made), v.visited)
+	for i := range v.visited {
+		v.leave <- i < ended
+	}
+	v.all.Wait()
+	return v.given
+}
+
+// visit is at each idle thread at once, so that no two goroutines have the same.
+type visit struct {
+	known    map[int]bool // threads that there were before
+	giveBack func() bool
+	all      sync.WaitGroup
+	leave    chan bool // one for each that was visited: whether it ends
+
+	visited int
+	made    int // threads that there are now because of the visit
+	given   bool
+}
+
+// next goes to one more idle thread. False: there was none, so that Go has made another one, which ends at once; and
+// one more, on which the caller goes on.
+func (v *visit) next() bool {
+	if v.visited == len(v.known) {
+		return false
+	}
+	type found struct{ known, given bool }
+	there := make(chan found)
+	v.all.Go(func() {
+		runtime.LockOSThread()
+		if !v.known[syscall.Gettid()] {
+			there <- found{}
+			return
+		}
+		there <- found{true, v.giveBack()}
+		if !<-v.leave {
+			runtime.UnlockOSThread()
+		}
+	})
+	at := <-there
+	if !at.known {
+		v.made = 1
+		return false
+	}
+	v.visited++
+	v.given = v.given || at.given
+	return true
+}
+
+// threads are those of this process; nil: that is not known.
+func threads() map[int]bool {
 	list, err := os.ReadDir(directory)
 	if err != nil {
-		return // this system does not say
+		return nil
 	}
-	many := excess(len(list), runtime.GOMAXPROCS(0), needed)
-	var locked, ended sync.WaitGroup
-	locked.Add(many)
-	for range many {
-		ended.Go(func() {
-			runtime.LockOSThread()
-			locked.Done()
-			locked.Wait() // so that each has another one; it is not unlocked
-		})
+	known := make(map[int]bool, len(list))
+	for _, entry := range list {
+		if id, err := strconv.Atoi(entry.Name()); err == nil {
+			known[id] = true
+		}
 	}
-	ended.Wait()
+	return known
 }
 
 // excess is how many threads are worth to be ended.

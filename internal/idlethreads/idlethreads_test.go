@@ -13,43 +13,73 @@ import (
 	"github.com/csmsql/csmsql/internal/idlethreads"
 )
 
+func nothing() bool { return false }
+
+// count is how many threads this process has.
+func count(t *testing.T) int {
+	list, err := os.ReadDir("/proc/self/task")
+	require.NoError(t, err)
+	return len(list)
+}
+
+// block has so many threads wait in the kernel, until leave.
+func block(t *testing.T, many int) (leave func()) {
+	var pipe [2]int
+	require.NoError(t, unix.Pipe2(pipe[:], unix.O_CLOEXEC))
+	var inside, left sync.WaitGroup
+	inside.Add(many)
+	for range many {
+		left.Go(func() {
+			inside.Done()
+			var one [1]byte
+			_, _ = unix.Read(pipe[0], one[:]) // which blocks the thread, up to the end
+		})
+	}
+	inside.Wait()
+	require.Eventually(t, func() bool { return count(t) > many }, 10*time.Second, 10*time.Millisecond)
+	return func() {
+		unix.Close(pipe[1])
+		left.Wait()
+		unix.Close(pipe[0])
+	}
+}
+
+// Every idle thread is asked what it can give back, none twice, and asking needs no more threads each time.
+func TestThreadsGiveBack(t *testing.T) {
+	const many = 12 // too few to be ended
+	block(t, many)()
+	before := count(t)
+	for range 30 {
+		var mu sync.Mutex
+		asked := map[int]int{}
+		given := idlethreads.Rest(many, func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			asked[unix.Gettid()]++
+			return len(asked) == 3
+		})
+		require.True(t, given, "one of them gave something back")
+		require.GreaterOrEqual(t, len(asked), many/2, "others have work just now, or none yet")
+		for thread, times := range asked {
+			require.Equal(t, 1, times, "thread %d", thread)
+		}
+		require.False(t, idlethreads.Rest(many, nothing))
+	}
+	require.LessOrEqual(t, count(t), before+12)
+}
+
 // Threads that were needed once end when nobody needs them, and none that is needed.
 func TestThreadsEnd(t *testing.T) {
 	const many = 100
-	threads := func() int {
-		list, err := os.ReadDir("/proc/self/task")
-		require.NoError(t, err)
-		return len(list)
-	}
-	inSystem := func() (leave func()) {
-		var pipe [2]int
-		require.NoError(t, unix.Pipe2(pipe[:], unix.O_CLOEXEC))
-		var inside, left sync.WaitGroup
-		inside.Add(many)
-		for range many {
-			left.Go(func() {
-				inside.Done()
-				var one [1]byte
-				_, _ = unix.Read(pipe[0], one[:]) // which blocks the thread, up to the end
-			})
-		}
-		inside.Wait()
-		return func() {
-			unix.Close(pipe[1])
-			left.Wait()
-			unix.Close(pipe[0])
-		}
-	}
-	leave := inSystem()
-	require.Eventually(t, func() bool { return threads() > many }, 10*time.Second, 10*time.Millisecond)
-	idlethreads.End(many)
-	require.Greater(t, threads(), many, "they are in use")
+	leave := block(t, many)
+	idlethreads.Rest(many, nothing)
+	require.Greater(t, count(t), many, "they are in use")
 	leave()
 	require.Eventually(t, func() bool {
-		idlethreads.End(0)
-		return threads() < many/2+4*runtime.GOMAXPROCS(0)
+		idlethreads.Rest(0, nothing)
+		return count(t) < many/2+4*runtime.GOMAXPROCS(0)
 	}, 10*time.Second, 10*time.Millisecond)
-	inSystem()()
+	block(t, many)()
 }
 
 // What a process has in any case stays, and what is needed, and a few that are not worth it.
