@@ -8,6 +8,7 @@ import (
 	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/conform"
+	"github.com/csmsql/csmsql/engine/kernel"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/setting"
@@ -89,7 +90,7 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 	var lines []string
 	if plan.compute != nil {
 		lines = append(append(lines, "Backend: Arrow kernels"), plan.withoutLine()...)
-		lines = append(lines, strings.Split(strings.TrimRight(plan.compute.String(), "\n"), "\n")...)
+		lines = append(lines, kernel.Describe(ctx, plan.compute, plan.source, plan.Without, args)...)
 		return textRows("QUERY PLAN", lines, "EXPLAIN"), nil
 	}
 	lines = append(append(lines, "Backend: DuckDB"), plan.withoutLine()...)
@@ -105,10 +106,7 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 		}
 		lines = append(lines, t.Describe())
 	}
-	verb := "EXPLAIN "
-	if head.Analyze {
-		verb = "EXPLAIN ANALYZE "
-	}
+	verb := map[bool]string{false: "EXPLAIN ", true: "EXPLAIN ANALYZE "}[head.Analyze]
 	s.yield()
 	given, values := plan.Given, args
 	if plan.Late {

@@ -63,10 +63,11 @@ func SameNumbers(a, b *Version) bool {
 // numbersOf reads what a schema says of its numbers.
 func numbersOf(schema *arrow.Schema) (numbers, error) {
 	text, ok := schema.Metadata().GetValue(numbersKey)
+	columns := columnsOf(schema)
 	if !ok {
-		return counted(schema.NumFields()), nil
+		return counted(columns), nil
 	}
-	return parseNumbers(text, schema.NumFields())
+	return parseNumbers(text, columns)
 }
 
 // parseNumbers reads those of so many columns.

@@ -158,7 +158,7 @@ func (d *display) layout(schema *arrow.Schema) (*layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &layout{same: slices.Equal(stored.of, d.numbers.of)}
+	l := &layout{same: slices.Equal(stored.of, d.numbers.of) && len(stored.of) == schema.NumFields()}
 	fields := d.columns.Fields()
 	for i, number := range d.numbers.of {
 		from := slices.Index(stored.of, number)

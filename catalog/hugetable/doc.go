@@ -30,6 +30,8 @@
 //	    later one does not know; a row that was left out is one that another change deleted.
 //	H9  whatever a chunk stores, a version gives each of its table's columns, by number: with the table's name and a
 //	    layout of its type, and where the chunk does not store it the value that the column was added with.
+//	H10 an order is of its chunk's rows, all of them, and no version shows it: whatever orders come and go, a chunk's
+//	    columns, their bytes and its number stay.
 //
 // It knows no store (Pages is an interface), no lease and no transaction, which is why a borrower uses it as it is.
 package hugetable

@@ -10,8 +10,8 @@ import (
 	"github.com/csmsql/csmsql/catalog/descriptor"
 )
 
-// Chunks that change places: a chunk with the same rows, that lies elsewhere or also elsewhere, takes the number of
-// the original. It may have some of the original's replicas, which stay as they are.
+// Chunks that change places: a chunk with the same rows, that lies elsewhere or also elsewhere, or has other orders,
+// takes the number of the original. It may have some of the original's extents, which stay as they are.
 
 // Replacement is a chunk and what is put in its place.
 type Replacement struct{ Old, New *chunk.Chunk }
@@ -47,7 +47,8 @@ func (v *Version) ReplaceChunks(ctx context.Context, chunks map[int]Replacement)
 		if err != nil {
 			return nil, err
 		}
-		if err := v.fitsFor(r.New, old); err != nil {
+		made := v.source.columnsAlone(r.New)
+		if err := v.fitsFor(made, old); err != nil {
 			return nil, fmt.Errorf("chunk %d for table %v: %w", i, v.table.Name, err)
 		}
 		if old.Rows() != r.New.Rows() {
@@ -56,16 +57,17 @@ func (v *Version) ReplaceChunks(ctx context.Context, chunks map[int]Replacement)
 		if !slices.Equal(old.Extents(), r.Old.Extents()) {
 			return nil, fmt.Errorf("%w: chunk %d of table %v is another one than is to be replaced", ErrMismatch, i, v.table.Name)
 		}
-		next.bytes += r.New.Bytes() - old.Bytes()
+		next.bytes += made.Bytes() - old.Bytes()
+		next.ordered = next.ordered || hasOrders(made)
 		if i >= v.chunks {
-			next.tail[i-v.chunks] = r.New
+			next.tail[i-v.chunks] = made
 			continue
 		}
 		stored := old.Extents()
 		if m, again := v.moved[i]; again {
 			stored = m.stored
 		}
-		next.moved[i] = moved{r.New, stored}
+		next.moved[i] = moved{made, stored}
 	}
 	return &next, nil
 }

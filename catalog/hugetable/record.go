@@ -11,10 +11,13 @@ import (
 )
 
 // recordFormat is the number that a record carries: the second if the table has, or had, more than one replica, the
-// third if rows of its chunks are deleted, the fourth if such rows were left out, the fifth if the table was altered. A
-// program that does not know of them would lend memory again that is in use, or show the rows, or delete others, or
-// take one column of a chunk for another.
-const recordFormat, recordFormatReplicas, recordFormatDeleted, recordFormatPurged, recordFormatNumbered = 1, 2, 3, 4, 5
+// third if rows of its chunks are deleted, the fourth if such rows were left out, the fifth if the table was altered,
+// the sixth if chunks have orders. A program that does not know of them would lend memory again that is in use, or show
+// the rows, or delete others, or take one column of a chunk for another, or an order for a column.
+const (
+	recordFormat, recordFormatReplicas, recordFormatDeleted       = 1, 2, 3
+	recordFormatPurged, recordFormatNumbered, recordFormatOrdered = 4, 5, 6
+)
 
 // Field numbers of TableRecord and PageRef in catalog.proto.
 const (
@@ -32,6 +35,8 @@ func (v *Version) Encode() ([]byte, error) {
 	w := message.Writer{}
 	format := uint64(recordFormat)
 	switch {
+	case v.ordered:
+		format = recordFormatOrdered
 	case v.display != nil:
 		format = recordFormatNumbered
 	case v.purged():
@@ -138,6 +143,7 @@ func Decode(data []byte, source *Source) (*Version, error) {
 	if err := v.checkRecord(format); err != nil {
 		return v, err
 	}
+	v.ordered = format == recordFormatOrdered
 	var err error
 	if v.display, err = displayOf(v.table.Columns); err != nil {
 		return v, fmt.Errorf("record of table %v: %w", v.table.Name, err)
@@ -152,16 +158,16 @@ func (v *Version) purged() bool {
 
 func (v *Version) checkRecord(format uint64) error {
 	switch {
-	case format < recordFormat || format > recordFormatNumbered:
+	case format < recordFormat || format > recordFormatOrdered:
 		return fmt.Errorf("%w: a table record of format %d, this program knows %d to %d", ErrCorrupt, format, recordFormat,
-			recordFormatNumbered)
+			recordFormatOrdered)
 	case format < recordFormatNumbered && ((v.deleted > 0) != (format == recordFormatDeleted) && !v.purged() ||
 		v.purged() != (format == recordFormatPurged)):
 		return fmt.Errorf("%w: record of table %v has %d deleted rows and format %d", ErrCorrupt, v.table.Name, v.deleted,
 			format)
 	case v.table.ID == 0 || v.table.Name.Name == "" || v.table.Columns == nil:
 		return fmt.Errorf("%w: a table record without identity, name or columns", ErrCorrupt)
-	case Numbered(v.table.Columns) != (format == recordFormatNumbered):
+	case format < recordFormatOrdered && Numbered(v.table.Columns) != (format == recordFormatNumbered):
 		return fmt.Errorf("%w: record of table %v has format %d and the columns' numbers, or not", ErrCorrupt,
 			v.table.Name, format)
 	case len(v.columns) != v.table.Columns.NumFields():

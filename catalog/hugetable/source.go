@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/csmsql/csmsql/catalog/chunk"
 	"github.com/csmsql/csmsql/catalog/descriptor"
 )
@@ -31,9 +33,10 @@ type Source struct {
 	limit   int64
 
 	mu     sync.Mutex
-	cached map[PageID]*list.Element // guarded by mu
-	recent *list.List               // guarded by mu; of *loaded, most recent first
-	bytes  int64                    // guarded by mu
+	alone  map[*arrow.Schema]*arrow.Schema // guarded by mu; of chunks that have orders: without them
+	cached map[PageID]*list.Element        // guarded by mu
+	recent *list.List                      // guarded by mu; of *loaded, most recent first
+	bytes  int64                           // guarded by mu
 }
 
 // loaded is a page in memory. Chunks decode lazily; two readers may decode the same one, the first to store wins.
@@ -142,6 +145,7 @@ func (s *Source) chunk(l *loaded, i int, d *decoder) (*chunk.Chunk, error) {
 	}
 	c := d.fresh()
 	c.Init(made, e.encoded, nil)
+	c = s.columnsAlone(c)
 	if !l.chunks[i].CompareAndSwap(nil, c) {
 		c = l.chunks[i].Load()
 	}
@@ -158,4 +162,31 @@ func (d *decoder) fresh() *chunk.Chunk {
 	c := &d.chunks[0]
 	d.chunks = d.chunks[1:]
 	return c
+}
+
+// columnsAlone shows a chunk, as it is stored, without its orders (H10).
+func (s *Source) columnsAlone(c *chunk.Chunk) *chunk.Chunk {
+	if !hasOrders(c) {
+		return c
+	}
+	as := *c.Stored()
+	n := columnsOf(as.Schema)
+	as.Schema = s.schemaAlone(as.Schema, n)
+	as.Columns, as.Statistics = as.Columns[:n:n], as.Statistics[:n:n]
+	return c.Shown(&as, c.Sketches())
+}
+
+// schemaAlone is one without fields from n on: chunks of one schema share it.
+func (s *Source) schemaAlone(schema *arrow.Schema, n int) *arrow.Schema {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.alone[schema]; known != nil {
+		return known
+	}
+	if s.alone == nil || len(s.alone) >= layoutsMost {
+		s.alone = map[*arrow.Schema]*arrow.Schema{}
+	}
+	meta := schema.Metadata()
+	s.alone[schema] = arrow.NewSchema(schema.Fields()[:n], &meta)
+	return s.alone[schema]
 }

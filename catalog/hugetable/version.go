@@ -27,6 +27,7 @@ type Version struct {
 	fold    *fold          // done by a transaction; its pages are among pages and not yet stored
 	origins []Origin       // by chunk; never changed
 	source  *Source
+	ordered bool     // a chunk has, or had, an order of its rows
 	display *display // how chunks come to have the table's columns; nil: they have them
 
 	dead      map[int]*positions.Set // rows that a transaction deleted, by chunk; immutable

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -13,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/member"
+	"github.com/csmsql/csmsql/engine/order"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/zonemap"
 	"github.com/csmsql/csmsql/exec/compute"
@@ -59,6 +61,23 @@ func (t *Table) Run(ctx context.Context, q *plan.Query, args []any) (array.Recor
 		return s, nil
 	}
 	return compute.Run(ctx, q, open, argument.ForKernels(args), t.Threads, nil)
+}
+
+// Describe says how a query is run, for a table that it has; args may be nil.
+func Describe(ctx context.Context, q *plan.Query, f *facts.Facts, without optimization.Set, args []any) []string {
+	lines := strings.Split(strings.TrimRight(q.String(), "\n"), "\n")
+	if q.Table == nil || f == nil || without.Has(optimization.Indexes) {
+		return lines
+	}
+	bound := q.Table.Bind(argument.Constants(args))
+	keep, err := facts.Pruned(ctx, f, bound, without)
+	if err != nil {
+		return lines // who runs it hears of it
+	}
+	if by := order.Words(ctx, f.Version, keep, bound); by != "" {
+		lines = append(lines, "  rows are found by the order of "+by)
+	}
+	return lines
 }
 
 // source gives the compute backend a table's chunks in place.
@@ -128,10 +147,20 @@ func (s *source) open(ctx context.Context) error {
 // span is some rows of a chunk.
 type span struct{ from, to int64 }
 
-// spans are the rows of a chunk that its zones do not rule out; nil: all.
+// spans are the rows of a chunk that its orders, or its zones, do not rule out; nil: all.
 func (s *source) spans(ctx context.Context, number int, chunk *catalog.Chunk) ([]span, error) {
 	t := s.table
-	if t.Without.Has(optimization.Pruning) || len(s.bound.Predicates) == 0 {
+	if len(s.bound.Predicates) == 0 {
+		return nil, nil
+	}
+	if !t.Without.Has(optimization.Indexes) {
+		finder := order.Finder{Reader: t.Reader}
+		rows, found, err := finder.Rows(ctx, t.Read, t.Facts.Version, number, chunk, s.bound)
+		if err != nil || found {
+			return spansOf(rows), err
+		}
+	}
+	if t.Without.Has(optimization.Pruning) {
 		return nil, nil
 	}
 	zones := map[int]*zonemap.Zones{}
@@ -170,6 +199,23 @@ func (s *source) spans(ctx context.Context, number int, chunk *catalog.Chunk) ([
 		return nil, nil
 	}
 	return list, nil
+}
+
+// spanGap is how many rows between two that are wanted cost less than another batch.
+const spanGap = 64
+
+// spansOf are spans that have some rows, which are in order.
+func spansOf(rows []uint32) []span {
+	list := []span{}
+	for _, row := range rows {
+		at := int64(row)
+		if last := len(list) - 1; last >= 0 && at < list[last].to+spanGap {
+			list[last].to = at + 1
+		} else {
+			list = append(list, span{at, at + 1})
+		}
+	}
+	return list
 }
 
 // wholeShare is the part of a chunk from which on all of it is read: the threads share what comes in one batch.

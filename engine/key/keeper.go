@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/catalog/positions"
+	"github.com/csmsql/csmsql/engine/order"
 	"github.com/csmsql/csmsql/engine/reader"
 )
 
@@ -143,6 +144,7 @@ type search struct {
 	fresh, others []catalog.Position
 	whole         bool
 
+	probes       *order.Probes // of the pass' rows; nil, or of no use: all rows are looked at
 	seen         map[digest]struct{}
 	filter       *prefilter // of the pass' rows; nil: all rows are looked at
 	passes, pass uint64
@@ -162,8 +164,8 @@ func (s *search) run(ctx context.Context) error {
 	s.passes = uint64((rows + most - 1) / most)
 	for s.pass = 0; s.pass < s.passes; s.pass++ {
 		s.seen = make(map[digest]struct{}, min(rows, most))
-		if s.filter = nil; !s.key.NullsNotDistinct && len(near) > 0 {
-			s.filter = newPrefilter(min(rows, most))
+		if s.filter, s.probes = nil, nil; !s.key.NullsNotDistinct && len(near) > 0 {
+			s.filter, s.probes = newPrefilter(min(rows, most)), &order.Probes{}
 		}
 		for _, p := range s.fresh {
 			if err := s.rows(ctx, p, s.add); err != nil {
@@ -171,12 +173,43 @@ func (s *search) run(ctx context.Context) error {
 			}
 		}
 		for _, p := range near {
-			if err := s.rows(ctx, p, s.look); err != nil {
+			known, err := s.find(ctx, p)
+			if err == nil && !known {
+				err = s.rows(ctx, p, s.look)
+			}
+			if err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// find looks for the pass' keys in the order that a chunk has by them; not known: it has none.
+func (s *search) find(ctx context.Context, p catalog.Position) (known bool, err error) {
+	if !s.probes.Useful() {
+		return false, nil
+	}
+	dead, err := s.version.Deleted(ctx, p.Index)
+	if err != nil || dead.Count() == p.Rows() {
+		return true, err
+	}
+	values, found := "", false
+	finder := order.Finder{Reader: s.keeper.Reader}
+	known, err = finder.Find(ctx, s.by, s.version, p, s.key.columns, s.probes,
+		func(columns []arrow.Array, row int) bool {
+			if found = !dead.Has(int64(row)); found {
+				values = Text(columns, row)
+			}
+			return !found
+		})
+	if err != nil || !found {
+		return known, err
+	}
+	if err := s.by.Confirm(ctx); err != nil {
+		return true, err
+	}
+	return true, s.key.duplicate(s.version.Table().Name, values, s.whole)
 }
 
 // rows has the keys of the pass be looked at of the rows of a chunk that live; one that is refused is a duplicate.
@@ -216,6 +249,10 @@ func (s *search) add(batch arrow.RecordBatch, dead *positions.Set) (*digester, i
 	if first == nil {
 		s.filter = nil
 	}
+	probe := func(int) {}
+	if s.probes != nil {
+		probe = s.probes.Adder(batch.Columns())
+	}
 	for row := range int(batch.NumRows()) {
 		if dead.Has(int64(row)) {
 			continue
@@ -231,6 +268,7 @@ func (s *search) add(batch arrow.RecordBatch, dead *positions.Set) (*digester, i
 		if s.filter != nil {
 			first.add(s.filter, row)
 		}
+		probe(row)
 	}
 	return nil, 0, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/filter"
+	"github.com/csmsql/csmsql/engine/order"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
@@ -43,6 +44,7 @@ type Scan struct {
 	read    *reader.Readings
 	ctx     context.Context // of the running execution
 	keep    []int           // the chunks that it reads
+	bound   *plan.Scan      // the hint with the execution's parameters
 	Part    []int           // the chunks that it may read, ascending; nil: all
 	Result  bool            // it reads what parts of the statement made
 	Without optimization.Set
@@ -162,12 +164,13 @@ func (t *Scan) ended(err error) error {
 
 // Start readies the scan for one execution: which chunks can hold rows that matter, given the parameters?
 func (t *Scan) Start(ctx context.Context, args []plan.Value) error {
-	t.ctx, t.keep = ctx, nil
+	t.ctx, t.keep, t.bound = ctx, nil, nil
 	t.Duck.Chunks = t.Facts.Version.NumChunks()
 	if t.Hint == nil {
 		return nil
 	}
 	bound := t.Hint.Bind(args)
+	t.bound = bound
 	keep, err := facts.Pruned(ctx, t.Facts, bound, t.Without)
 	if err != nil {
 		return err
@@ -224,6 +227,11 @@ func (t *Scan) Describe() string {
 				}
 			}
 			line += ", pruned by " + strings.Join(conditions, " and ")
+		}
+	}
+	if t.looksUp() {
+		if by := order.Words(t.ctx, t.Facts.Version, t.keep, t.bound); by != "" {
+			line += ", found by the order of " + by
 		}
 	}
 	if by := t.ThinnedOut(); by != "" {

@@ -87,7 +87,8 @@ var tables = map[string]table{
 		"missing", countType, "source", textType), tablesOf},
 	"chunks": {columnsOf("schema", textType, "name", textType, "chunk", countType, "first_row", countType, "rows", countType,
 		"bytes", countType, "node", textType, "region", countType, "position", countType, "generation", countType,
-		"replicas", countType, "others", textType, "source", textType, "deleted", countType), chunks},
+		"replicas", countType, "others", textType, "source", textType, "deleted", countType,
+		"orders", textType), chunks},
 	"compactions": {columnsOf("schema", textType, "name", textType, "started", whenType, "milliseconds", arrow.PrimitiveTypes.Float64,
 		"running", flagType, "asked", flagType, "chunks_before", countType, "chunks_after", countType, "rows", countType,
 		"bytes", countType, "error", textType, "deleted", countType), compactions},
@@ -257,7 +258,7 @@ func chunks(ctx context.Context, a *Asked, add func(...any)) error {
 			first, one := &p.Descriptor().Extents[0], p.Descriptor().Replica(0)
 			add(name.Schema, name.Name, int64(p.Index), p.FirstRow, p.Rows(), one.Bytes(), a.Node.Reader.NodeOf(one),
 				int64(first.Region), first.Range.Offset, int64(first.Generation), int64(p.Replicas()), a.Node.Keeper.Others(p.Descriptor()),
-				source(p.Index), gone.Count())
+				source(p.Index), gone.Count(), ordersOf(t, p.Chunk))
 		}
 	}
 	return nil
@@ -321,3 +322,16 @@ func queries(_ context.Context, a *Asked, add func(...any)) error {
 
 // insufficientPrivilege is what PostgreSQL shows in the place of another user's text.
 const insufficientPrivilege = "<insufficient privilege>"
+
+// ordersOf names the columns by which a chunk's rows are sorted: a, b; c.
+func ordersOf(t *catalog.TableVersion, c *catalog.Chunk) string {
+	var orders []string
+	for _, columns := range t.Orders(c) {
+		names := make([]string, len(columns))
+		for i, column := range columns {
+			names[i] = t.Table().Columns.Field(column).Name
+		}
+		orders = append(orders, strings.Join(names, ", "))
+	}
+	return strings.Join(orders, "; ")
+}

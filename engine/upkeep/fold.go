@@ -60,6 +60,7 @@ func (k *Keeper) Compactions() *compaction.Log { return &k.compactions }
 func (k *Keeper) compact(ctx context.Context) {
 	c := &compactor{
 		keeper: k, fine: map[catalog.TableID]*catalog.TableVersion{}, refused: map[catalog.TableID]time.Time{},
+		sorted: map[catalog.TableID]*sortedPages{},
 	}
 	tick := time.NewTicker(foldEvery)
 	defer tick.Stop()
@@ -79,6 +80,17 @@ type compactor struct {
 	keeper  *Keeper
 	fine    map[catalog.TableID]*catalog.TableVersion // that were looked at
 	refused map[catalog.TableID]time.Time             // when to try again what could not be folded
+	sorted  map[catalog.TableID]*sortedPages
+}
+
+func (c *compactor) pagesOf(id catalog.TableID) *sortedPages {
+	if c.sorted[id] == nil {
+		if len(c.sorted) >= tablesRemembered {
+			clear(c.sorted)
+		}
+		c.sorted[id] = &sortedPages{}
+	}
+	return c.sorted[id]
 }
 
 // look gives each table that has changed its turn, and tells whether one of them wants another one.
@@ -93,15 +105,24 @@ func (c *compactor) look(ctx context.Context, now time.Time) (again bool) {
 	}
 	for _, v := range k.catalog.Applied().Tables() {
 		id := v.Table().ID
-		if v.NumChunks() <= compaction.SpareChunks && v.DeletedRows() == 0 || uint64(id)%uint64(nodes) != uint64(me) || c.fine[id] == v ||
-			now.Before(c.refused[id]) {
+		if uint64(id)%uint64(nodes) != uint64(me) || c.fine[id] == v || now.Before(c.refused[id]) {
+			continue
+		}
+		folds := v.NumChunks() > compaction.SpareChunks || v.DeletedRows() > 0
+		if !folds && !ordersDue(v) {
 			continue
 		}
 		if len(c.fine)+len(c.refused) > tablesRemembered {
 			clear(c.fine)
 			clear(c.refused)
 		}
-		over, err := k.foldTable(ctx, v.Table().Name, false)
+		over, err := true, error(nil)
+		if folds {
+			over, err = k.foldTable(ctx, v.Table().Name, false)
+		}
+		if err == nil && over && ordersDue(v) {
+			over, err = k.orderTable(ctx, v.Table().Name, c.pagesOf(id))
+		}
 		switch {
 		case ctx.Err() != nil:
 			return false
@@ -111,7 +132,8 @@ func (c *compactor) look(ctx context.Context, now time.Time) (again bool) {
 			c.fine[id] = v // if it has changed since it is another version, and looked at again
 		default:
 			c.refused[id] = now.Add(foldAgain)
-			k.log.Warn("small chunks of a table cannot be folded", "table", v.Table().Name.String(), "error", err)
+			k.log.Warn("small chunks of a table cannot be folded, or large ones sorted",
+				"table", v.Table().Name.String(), "error", err)
 		}
 	}
 	return again
@@ -127,7 +149,11 @@ func (k *Keeper) Vacuum(ctx context.Context, statement string, tables []*catalog
 		if v == nil {
 			continue
 		}
-		if _, err := k.foldTable(ctx, v.Table().Name, true); err != nil {
+		_, err := k.foldTable(ctx, v.Table().Name, true)
+		for over, known := false, (&sortedPages{}); err == nil && !over; {
+			over, err = k.orderTable(ctx, v.Table().Name, known)
+		}
+		if err != nil {
 			return member.ExplainFull(err)
 		}
 	}

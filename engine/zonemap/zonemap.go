@@ -52,10 +52,10 @@ type Cache struct {
 	charged int64
 }
 
-// key names a column of a chunk as it is stored.
+// key names a column of a chunk by where its values lie: its number in the table may become another one.
 type key struct {
 	extent descriptor.ExtentID
-	column int
+	offset int64
 }
 
 const (
@@ -71,11 +71,11 @@ func (c *Cache) Of(ctx context.Context, from *reader.Reader, v *catalog.TableVer
 	chunk *catalog.Chunk, column int) (*Zones, error) {
 	typ := v.Table().Columns.Field(column).Type
 	extents := chunk.Extents()
-	if chunk.Rows() < leastRows || len(extents) == 0 || valueOf(typ, 0) == (plan.Value{}) ||
-		chunk.Descriptor() != chunk.Stored() { // else its columns have other numbers
+	buffers := chunk.Descriptor().Columns[column].Buffers
+	if chunk.Rows() < leastRows || len(buffers) < 2 || !buffers[1].Present() || valueOf(typ, 0) == (plan.Value{}) {
 		return nil, nil
 	}
-	k := key{extents[0], column}
+	k := key{extents[buffers[1].Extent-1], buffers[1].Offset}
 	if z, known := c.known(k); known {
 		return z, nil
 	}

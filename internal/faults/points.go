@@ -119,6 +119,7 @@ var (
 	FoldBegin     = point("fold:begin", "a run of small chunks is about to be read, to make one of it")
 	FoldWritten   = point("fold:written", "that chunk is sealed, and not committed")
 	FoldStep      = point("fold:step", "it is committed in their place")
+	OrderWritten  = point("order:written", "rows are sorted by a key or an index, and that is not committed")
 )
 
 // Hook is told of every point that is reached, on the goroutine that reaches it, often from several at once. The nil

@@ -21,6 +21,7 @@ const (
 	KeptPlans
 	Views
 	Constants
+	Indexes
 	beyond
 )
 
@@ -50,6 +51,7 @@ var table = []struct {
 	{KeptPlans, "keptplans", "every statement is planned anew, as with plan_cache_mode = force_custom_plan"},
 	{Views, "views", "views are left to DuckDB: no condition on their columns reaches the tables behind them"},
 	{Constants, "constants", "DuckDB evaluates the VALUES of an INSERT, and each transaction's rows become a chunk"},
+	{Indexes, "indexes", "all rows are looked at, although chunks are sorted by keys and indexes"},
 }
 
 // Has tells whether one of the optimizations is in the set.

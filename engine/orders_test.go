@@ -1,0 +1,156 @@
+package engine_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const ordersOf = "SELECT chunk, coalesce(orders, '') FROM csm.chunks WHERE name = 't' ORDER BY chunk"
+
+// OD1: whatever is found by the orders of chunks is what looking at all rows finds, in both backends, with rows that are
+// deleted, of every type that can be sorted.
+func TestOrdersFindWhatScansFind(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	exec(t, s, `CREATE TABLE t (id int PRIMARY KEY, small smallint, big bigint, d numeric(10,2), wide numeric(30,3),
+		f double precision, r real, b boolean, w text, v varchar(20), day date, at timestamp, u uuid,
+		UNIQUE (small, id), UNIQUE (big, id), UNIQUE (d, id), UNIQUE (wide, id), UNIQUE (f, id), UNIQUE (r, id),
+		UNIQUE (b, id), UNIQUE (w, v, id), UNIQUE (v, id), UNIQUE (day, at, id), UNIQUE (at, id), UNIQUE (u, id))`)
+	const rowsIn = 30011
+	exec(t, s, fmt.Sprintf(`INSERT INTO t SELECT (i * 7919) %% %d, CASE WHEN i %% 11 > 0 THEN i %% 301 - 150 END,
+		CASE WHEN i %% 7 > 0 THEN (i * 31) %% 997 * 10000000000 - 5000000000000 END, (i %% 5003) / 100.0 - 20,
+		(i %% 4001) * 1000000000000.001, CASE i %% 13 WHEN 0 THEN 'NaN' WHEN 1 THEN -0.0 WHEN 2 THEN 'Infinity'
+		WHEN 3 THEN NULL ELSE (i %% 777) / 8.0 - 40 END, (i %% 333) / 4.0, i %% 3 = 0,
+		CASE WHEN i %% 5 > 0 THEN chr((97 + i %% 26)::int) || (i %% 199) END, 'é' || (i * 3) %% 2003,
+		DATE '2020-01-01' + (i %% 400)::int, TIMESTAMP '2020-01-01' + to_seconds(i %% 86401),
+		md5((i %% 9000)::text)::uuid FROM range(%d) r(i)`, rowsIn, rowsIn))
+	exec(t, s, "VACUUM t")
+	exec(t, s, "DELETE FROM t WHERE id % 17 = 3; UPDATE t SET small = small + 1 WHERE id % 101 = 5")
+	require.Contains(t, rows(t, s, ordersOf)[0], "0|id; small, id; big, id; ")
+
+	literals := map[string][]string{
+		"id": {"0", "77", "30010", "-5", "1.5", "30011"}, "small": {"-150", "0", "7", "NULL", "40000"},
+		"big": {"0", "10000000000", "-5000000000000", "4970000000000"}, "d": {"-20", "0.01", "3.5", "29.99", "1.005"},
+		"wide": {"0", "1000000000000.001", "55000000000000.055"}, "f": {"0", "'NaN'", "'Infinity'", "-39.875", "7"},
+		"r": {"0", "1.25", "80", "3"}, "b": {"true", "false"}, "w": {"'a1'", "'z99'", "''", "'m'", "NULL"},
+		"v": {"'é7'", "'é1000'", "'z'"}, "day": {"'2020-01-01'", "'2020-06-15'", "'2021-02-03'"},
+		"at": {"'2020-01-01 00:00:07'", "'2020-01-01 12:00'", "'2020-01-02'"},
+		"u":  {"'" + strings.Repeat("0", 32) + "'", "md5('7')::uuid"},
+	}
+	names := []string{"id", "small", "big", "d", "wide", "f", "r", "b", "w", "v", "day", "at", "u"}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(7, seed))
+	literal := func(c string) string { return literals[c][rng.IntN(len(literals[c]))] }
+	condition := func() string {
+		c := names[rng.IntN(len(names))]
+		switch rng.IntN(8) {
+		case 0:
+			return c + " IN (" + literal(c) + ", " + literal(c) + ", " + literal(c) + ")"
+		case 1:
+			return c + " BETWEEN " + literal(c) + " AND " + literal(c)
+		case 2:
+			return c + " IS NULL"
+		case 3:
+			if c == "w" || c == "v" {
+				return c + " LIKE " + []string{"'a%'", "'é19%'", "'m1%'", "'%7'"}[rng.IntN(4)]
+			}
+			return c + " IS NOT NULL"
+		}
+		return c + " " + []string{"=", "=", "=", "<", "<=", ">", ">=", "<>"}[rng.IntN(8)] + " " + literal(c)
+	}
+	found := 0
+	for range 400 {
+		list := []string{condition()}
+		for len(list) < 3 && rng.IntN(2) == 0 {
+			list = append(list, condition())
+		}
+		where := " FROM t WHERE " + strings.Join(list, " AND ")
+		for _, ask := range []string{"SELECT id, small, w" + where, "SELECT count(*), sum(id), min(w)" + where} {
+			exec(t, s, "RESET csm.disable")
+			got, err := tryRows(s, ask)
+			if err != nil { // such as a literal that is no number of the type: then always
+				exec(t, s, "SET csm.disable = indexes")
+				_, again := tryRows(s, ask)
+				require.Error(t, again, ask)
+				continue
+			}
+			if strings.Contains(strings.Join(rows(t, s, "EXPLAIN "+ask), "\n"), "found by the order of") {
+				found++
+			}
+			exec(t, s, "SET csm.disable = indexes")
+			require.Equal(t, sorted(rows(t, s, ask)), sorted(got), ask)
+			require.NotContains(t, strings.Join(rows(t, s, "EXPLAIN "+ask), "\n"), "found by the order of")
+		}
+	}
+	require.Greater(t, found, 200, "orders are used")
+}
+
+// Parameters are looked for, too, when they are known.
+func TestOrdersFindParameters(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t (k bigint PRIMARY KEY, w text)")
+	exec(t, s, "INSERT INTO t SELECT (i * 7919) % 20011, 'w' || i FROM range(20011) r(i); VACUUM t")
+	for _, text := range []string{"SELECT w FROM t WHERE k = $1", "SELECT max(w) FROM t WHERE k = $1 AND w > ''"} {
+		st, err := s.Prepare(t.Context(), text)
+		require.NoError(t, err)
+		defer st.Close()
+		for k := range 50 {
+			r, err := st.Query(t.Context(), int64(k*7919%20011))
+			require.NoError(t, err)
+			lines, err := linesOf(r)
+			require.NoError(t, err)
+			require.Equal(t, []string{fmt.Sprintf("w%d", k)}, lines)
+		}
+	}
+}
+
+// KY1 with orders: a key that is there is found by them, and one that was deleted is not.
+func TestKeysAreFoundByOrders(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t (a int, w text, n int, PRIMARY KEY (a, w), UNIQUE (n))")
+	exec(t, s, "INSERT INTO t SELECT (i * 31) % 101, 'w' || i, NULLIF((i * 7919) % 20011, 5) FROM range(20011) r(i)")
+	exec(t, s, "VACUUM t")
+	require.Equal(t, []string{"0|a, w; n"}, rows(t, s, ordersOf))
+	require.Equal(t, "23505 Key (a, w)=(31, w1) already exists.", keyRefused(t, s, "INSERT INTO t VALUES (31, 'w1', -1)"))
+	require.Equal(t, "23505 Key (n)=(7919) already exists.", keyRefused(t, s, "INSERT INTO t VALUES (31, 'x', 7919)"))
+	require.Equal(t, "23505 Key (n)=(7) already exists.", keyRefused(t, s, "UPDATE t SET n = 7 WHERE n = 8"))
+	exec(t, s, "INSERT INTO t VALUES (31, 'W1', -1), (32, 'w1', NULL), (33, 'w1', NULL)")
+	exec(t, s, "DELETE FROM t WHERE n = 7919; INSERT INTO t VALUES (1000, 'w', 7919)")
+	require.Equal(t, "23505 Key (n)=(7919) already exists.", keyRefused(t, s, "INSERT INTO t VALUES (1, 'y', 7919)"))
+}
+
+// Orders come by themselves, follow the table's columns, and go with the keys that they are for, with their memory.
+func TestOrdersComeAndGo(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t (k int PRIMARY KEY, w text, n int)")
+	exec(t, s, "INSERT INTO t SELECT (i * 7919) % 20011, 'w' || i, i FROM range(20011) r(i)")
+	is := func(want string) {
+		t.Helper()
+		require.Eventually(t, func() bool { return rows(t, s, ordersOf)[0] == want }, 30*time.Second,
+			20*time.Millisecond, want)
+	}
+	is("0|k")
+	bytes := "SELECT bytes FROM csm.tables WHERE name = 't'"
+	one := rows(t, s, bytes)
+	exec(t, s, "ALTER TABLE t ADD CONSTRAINT u UNIQUE (n, w)")
+	is("0|k; n, w") // the rows lie in that order: it takes no memory
+	require.Equal(t, one, rows(t, s, bytes))
+	exec(t, s, "ALTER TABLE t RENAME COLUMN k TO key; ALTER TABLE t ADD COLUMN more int DEFAULT 7")
+	is("0|key; n, w")
+	require.Equal(t, []string{"7919|w1|1|7"}, rows(t, s, "SELECT key, w, n, more FROM t WHERE n = 1 AND w = 'w1'"))
+	exec(t, s, "ALTER TABLE t DROP COLUMN n")
+	is("0|key")
+	exec(t, s, "ALTER TABLE t DROP CONSTRAINT t_pkey")
+	is("0|")
+	require.NotEqual(t, one, rows(t, s, bytes), "what its order took is given back")
+	require.Equal(t, []string{"20011"}, rows(t, s, "SELECT count(*) FROM t"))
+}
