@@ -63,6 +63,10 @@ func TestReloadAfterReboot(t *testing.T) {
 	exec(t, s, "CREATE TABLE arrows (a INTEGER, b TEXT, d DECIMAL(10,2), l INTEGER[])")
 	exec(t, s, "COPY arrows FROM '"+in("f.arrow")+"'")
 	require.NoError(t, e.LoadTPCH(t.Context(), noderpc.TPCHRequest{ScaleFactor: 0.001}, nil))
+	exec(t, s, "CREATE TABLE keyed (k INTEGER PRIMARY KEY, w TEXT)")
+	exec(t, s, "COPY (SELECT (i * 7919) % 20011, 'w' || i FROM range(20011) r(i)) TO '"+in("k.csv")+"'")
+	exec(t, s, "COPY keyed FROM '"+in("k.csv")+"'; VACUUM keyed")
+	require.Equal(t, []string{"k|" + in("k.csv")}, rows(t, s, "SELECT orders, source FROM csm.chunks WHERE name = 'keyed'"))
 	exec(t, s, "CREATE TABLE written (a INTEGER); INSERT INTO written VALUES (1)")
 	exec(t, s, "CREATE SCHEMA other; SET search_path = other, public")
 	exec(t, s, "CREATE TABLE public.derived AS SELECT b, count(*) AS n, list(a ORDER BY a) AS l, {'x': max(d)} AS x, map([1], [min(a)]) AS m FROM parquet GROUP BY b")
@@ -72,7 +76,8 @@ func TestReloadAfterReboot(t *testing.T) {
 	exec(t, s, "INSERT INTO public.mixed FROM parquet LIMIT 10")
 	load(t, e, "mixed", noderpc.LoadOptions{Mode: noderpc.LoadAppend}, in("f.parquet"))
 	exec(t, s, "SET integer_division = true; CREATE TABLE public.halves AS SELECT a / 2 AS a FROM csv; RESET integer_division")
-	tables := []string{"parquet", "arrow", "json", "csv", "copied", "arrows", "lineitem", "nation", "public.derived", "public.halves"}
+	tables := []string{"parquet", "arrow", "json", "csv", "copied", "arrows", "lineitem", "nation", "public.derived", "public.halves",
+		"keyed"}
 	want := map[string]string{}
 	for _, name := range tables {
 		want[name] = all(t, s, name)
@@ -99,6 +104,9 @@ func TestReloadAfterReboot(t *testing.T) {
 		exec(t, s, "ALTER TABLE "+name+" RELOAD")
 		require.Equal(t, want[name], all(t, s, name), name)
 	}
+	exec(t, s, "VACUUM keyed") // orders are made anew
+	require.Equal(t, []string{"k"}, rows(t, s, "SELECT orders FROM csm.chunks WHERE name = 'keyed'"))
+	require.Equal(t, []string{"w7"}, rows(t, s, "SELECT w FROM keyed WHERE k = 7 * 7919 % 20011"))
 	_, err = s.Exec(t.Context(), "ALTER TABLE mixed RELOAD")
 	require.Equal(t, "58000", sqlState(err))
 	require.EqualError(t, err, "chunk 0 (10 rows) of table public.mixed, on node local, cannot be reloaded: no source is on record")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/placement"
@@ -319,7 +320,11 @@ func (r *reloading) remake(ctx context.Context, number int, batch arrow.RecordBa
 	if err != nil {
 		return err
 	}
-	d := old.Descriptor().Replica(0)
+	plain, err := hugetable.WithoutOrders(old) // which are made anew in the background
+	if err != nil {
+		return err
+	}
+	d := plain.Descriptor().Replica(0)
 	images, err := catalog.ChunkImage(ctx, d, batch)
 	if err != nil {
 		return fmt.Errorf("%s, chunk %d: %w", r.source, number, err)
@@ -328,7 +333,7 @@ func (r *reloading) remake(ctx context.Context, number int, batch arrow.RecordBa
 	if !slices.ContainsFunc(to, func(p replicas.Place) bool { return p.Have < 0 }) {
 		return sqlerror.New("55000", "no node takes the rows of chunk %d of table %v", number, r.table().Name)
 	}
-	made, err := r.keeper.laid(old, to, func(node string) ([]descriptor.Extent, error) {
+	made, err := r.keeper.laid(plain, to, func(node string) ([]descriptor.Extent, error) {
 		space, err := r.keeper.node.SpaceOf(ctx, node)
 		if err != nil {
 			return nil, err
