@@ -154,3 +154,51 @@ func TestOrdersComeAndGo(t *testing.T) {
 	require.NotEqual(t, one, rows(t, s, bytes), "what its order took is given back")
 	require.Equal(t, []string{"20011"}, rows(t, s, "SELECT count(*) FROM t"))
 }
+
+// Orders lie wherever their chunks do: in every replica, at the nodes of a hash; they move with them, and are read at all
+// nodes.
+func TestOrdersInACluster(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3)
+	s := c.session(0)
+	insert := "INSERT INTO t%d SELECT (i * 7919) %% 60013, 'w' || i FROM range(60013) r(i)"
+	placements := []string{"local", "node(n1)", "rows", "hash(k)"}
+	for i, p := range placements {
+		exec(t, s, fmt.Sprintf("CREATE TABLE t%d (k int PRIMARY KEY, w text) WITH (placement = '%s', replicas = %d)", i, p, 1+i%2))
+		exec(t, c.session(i%3), fmt.Sprintf(insert, i))
+		exec(t, c.session((i+1)%3), fmt.Sprintf("VACUUM t%d", i))
+	}
+	ask := func(nodes ...int) {
+		t.Helper()
+		for i, p := range placements {
+			all := fmt.Sprintf("SELECT count(*) FROM csm.chunks WHERE name = 't%d' AND orders = 'k'", i)
+			require.NotEqual(t, []string{"0"}, rows(t, s, all), p)
+			without := fmt.Sprintf("SELECT count(*) FROM csm.chunks WHERE name = 't%d' AND rows > 8192 AND orders IS NULL", i)
+			require.Equal(t, []string{"0"}, rows(t, s, without), p)
+			for _, at := range nodes {
+				one := c.session(at)
+				for _, k := range []int{0, 7, 60012} {
+					got := rows(t, one, fmt.Sprintf("SELECT w FROM t%d WHERE k = %d", i, k*7919%60013))
+					require.Equal(t, []string{fmt.Sprintf("w%d", k)}, got, p)
+				}
+				require.Equal(t, "23505 Key (k)=(5) already exists.",
+					keyRefused(t, one, fmt.Sprintf("INSERT INTO t%d VALUES (5, 'x')", i)))
+			}
+		}
+	}
+	ask(0, 1, 2)
+	c.requireSpace()
+	exec(t, s, "ALTER TABLE t0 SET (placement = 'node(n2)')")
+	exec(t, s, "ALTER TABLE t2 SET (placement = 'local')")
+	exec(t, s, "ALTER TABLE t1 SET (replicas = 3)")
+	ask(2, 1, 0)
+	c.requireSpace()
+	exec(t, s, "ALTER TABLE t0 SET (placement = 'node(n0)')")
+	c.stop(2)
+	c.requireGone("n2")
+	for _, i := range []int{1, 3} { // they have a replica elsewhere
+		require.Equal(t, []string{"w7"}, rows(t, s, fmt.Sprintf("SELECT w FROM t%d WHERE k = %d", i, 7*7919%60013)))
+	}
+	c.nodes[2] = c.open(2)
+	c.requireSpace()
+}

@@ -56,7 +56,7 @@ func sceneOf(p faults.Point) string {
 		return "repair"
 	case faults.NodeDraining, faults.MoveCopied, faults.MoveStep:
 		return "drain"
-	case faults.FoldBegin, faults.FoldWritten, faults.FoldStep:
+	case faults.FoldBegin, faults.FoldWritten, faults.FoldStep, faults.OrderWritten:
 		return "fold"
 	case faults.CommitPagesStored:
 		return "wide"
@@ -107,7 +107,20 @@ func (a *attack) fold(at, _ *member) {
 	if w.transactAt(at, g, []string{fmt.Sprintf("DELETE FROM %s WHERE b = %d", name, gone)}, without) != happened {
 		return
 	}
-	w.transactAt(at, g, []string{"VACUUM " + name}, func(c world) world { return c })
+	same := func(c world) world { return c }
+	if w.transactAt(at, g, []string{"VACUUM " + name}, same) != happened {
+		return
+	}
+	keyed := name + "_keyed" // whose rows are sorted by the key, in each replica
+	for _, sql := range []string{
+		"CREATE OR REPLACE TABLE " + keyed + " (k BIGINT PRIMARY KEY) WITH (placement = 'rows', replicas = 2)",
+		"INSERT INTO " + keyed + " SELECT (i * 7919) % 30011 FROM range(30011) r(i)", "VACUUM " + keyed,
+		"DROP TABLE " + keyed,
+	} {
+		if w.transactAt(at, g, []string{sql}, same) != happened {
+			return
+		}
+	}
 }
 
 func (a *attack) query(at, _ *member) {
