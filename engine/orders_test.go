@@ -127,6 +127,30 @@ func TestKeysAreFoundByOrders(t *testing.T) {
 	require.Equal(t, "23505 Key (n)=(7919) already exists.", keyRefused(t, s, "INSERT INTO t VALUES (1, 'y', 7919)"))
 }
 
+// What refers to a key, and what gives way to one that is there, finds it by orders, too.
+func TestReferencesAreFoundByOrders(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t (a int, w text, n int, PRIMARY KEY (a, w))")
+	exec(t, s, "INSERT INTO t SELECT (i * 31) % 101, 'w' || i, 0 FROM range(20011) r(i)")
+	exec(t, s, "VACUUM t")
+	require.Equal(t, []string{"0|a, w"}, rows(t, s, ordersOf))
+	exec(t, s, "CREATE TABLE c (a int, w text, FOREIGN KEY (a, w) REFERENCES t)")
+	exec(t, s, "INSERT INTO c VALUES (31, 'w1'), (62, 'w2'), (31, 'w1'), (NULL, 'w9'), (NULL, NULL)")
+	require.Equal(t, "23503 Key (a, w)=(31, w2) is not present in table \"t\".",
+		keyRefused(t, s, "INSERT INTO c VALUES (62, 'w2'), (31, 'w2')"))
+	exec(t, s, "DELETE FROM t WHERE w = 'w3'")
+	require.Equal(t, "23503 Key (a, w)=(93, w3) is not present in table \"t\".",
+		keyRefused(t, s, "INSERT INTO c VALUES (93, 'w3')"))
+	require.Equal(t, "23503 Key (a, w)=(31, w1) is still referenced from table \"c\".",
+		keyRefused(t, s, "DELETE FROM t WHERE w = 'w1'"))
+	exec(t, s, "INSERT INTO t VALUES (31, 'w1', 7), (93, 'w3', 8), (62, 'w2', 9) ON CONFLICT (a, w) DO UPDATE SET n = excluded.n")
+	require.Equal(t, []string{"w1|7", "w2|9", "w3|8"}, rows(t, s, "SELECT w, n FROM t WHERE n > 0 ORDER BY w"))
+	exec(t, s, `MERGE INTO t USING (VALUES (31, 'w1', 1), (1, 'new', 2)) v(a, w, n) ON t.a = v.a AND t.w = v.w
+		WHEN MATCHED THEN UPDATE SET n = v.n WHEN NOT MATCHED THEN INSERT VALUES (v.a, v.w, v.n)`)
+	require.Equal(t, []string{"new|2", "w1|1", "w2|9", "w3|8"}, rows(t, s, "SELECT w, n FROM t WHERE n > 0 ORDER BY w"))
+}
+
 // Orders come by themselves, follow the table's columns, and go with the keys that they are for, with their memory.
 func TestOrdersComeAndGo(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package key
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -10,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/catalog/statistics"
+	"github.com/csmsql/csmsql/engine/order"
 	"github.com/csmsql/csmsql/engine/reader"
 )
 
@@ -28,6 +30,7 @@ type Sought struct {
 
 	nulls  bool // NULL is a value
 	filter *prefilter
+	probes *order.Probes              // nil, or of no use: all rows are looked at
 	bounds [][]*descriptor.Statistics // of the columns of rows that were added together
 }
 
@@ -35,7 +38,7 @@ type Sought struct {
 func Seek(rows int64, nulls bool) *Sought {
 	s := &Sought{Sums: make(map[Sum]struct{}, min(rows, passRows)), nulls: nulls}
 	if !nulls {
-		s.filter = newPrefilter(min(rows, passRows))
+		s.filter, s.probes = newPrefilter(min(rows, passRows)), &order.Probes{}
 	}
 	return s
 }
@@ -77,10 +80,15 @@ func (s *Sought) add(columns []arrow.Array, stats []*descriptor.Statistics, rows
 	if first == nil {
 		s.filter = nil
 	}
+	probe := func(int) {}
+	if s.probes != nil {
+		probe = s.probes.Adder(columns)
+	}
 	for row := range rows {
 		sum, known := d.of(row)
 		if known = known && s.takes(sum); known {
 			s.Sums[sum] = struct{}{}
+			probe(row)
 			if s.filter != nil {
 				first.add(s.filter, row)
 			}
@@ -154,7 +162,17 @@ func (k *Keeper) Find(ctx context.Context, v *catalog.TableVersion, columns []in
 			continue
 		}
 		first, _ := positions.NumberOf(p.Index, p.Rows())
-		err := k.rows(ctx, by, v, p, columns, func(batch arrow.RecordBatch, dead *positions.Set) error {
+		found, err := k.ordered(ctx, by, v, p, columns, sought, func(row int, sum Sum, d *digester) bool {
+			more = hit(first+int64(row), sum, func() string { return d.text(row) })
+			return more
+		})
+		if found {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		err = k.rows(ctx, by, v, p, columns, func(batch arrow.RecordBatch, dead *positions.Set) error {
 			return sought.look(batch, dead, func(row int, sum Sum, d *digester) bool {
 				more = hit(first+int64(row), sum, func() string { return d.text(row) })
 				return more
@@ -165,6 +183,37 @@ func (k *Keeper) Find(ctx context.Context, v *catalog.TableVersion, columns []in
 		}
 	}
 	return by.Confirm(ctx)
+}
+
+// ordered finds what is sought in the order that a chunk has by these columns; not found: it has none.
+func (k *Keeper) ordered(ctx context.Context, by *reader.Readings, v *catalog.TableVersion, p catalog.Position,
+	columns []int, sought *Sought, hit func(row int, sum Sum, d *digester) bool) (found bool, err error) {
+	if !sought.probes.Useful() {
+		return false, nil
+	}
+	dead, err := v.Deleted(ctx, p.Index)
+	if err != nil || dead.Count() == p.Rows() {
+		return err == nil, err
+	}
+	var d *digester
+	var failed error
+	finder := order.Finder{Reader: k.Reader}
+	found, err = finder.Find(ctx, by, v, p, columns, sought.probes, func(arrays []arrow.Array, row int) bool {
+		if dead.Has(int64(row)) {
+			return true
+		}
+		if d == nil {
+			if d, failed = newDigester(arrays, sought.nulls); failed != nil {
+				return false
+			}
+		}
+		sum, known := d.of(row)
+		if _, is := sought.Sums[sum]; !known || !is { // what was found need not be found again
+			return true
+		}
+		return hit(row, sum, d)
+	})
+	return found && failed == nil, errors.Join(err, failed)
 }
 
 // Rows hands over columns of the rows of a chunk, and which are deleted; nothing, if all are.
