@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 const ordersOf = "SELECT chunk, coalesce(orders, '') FROM csm.chunks WHERE name = 't' ORDER BY chunk"
@@ -224,5 +227,27 @@ func TestOrdersInACluster(t *testing.T) {
 		require.Equal(t, []string{"w7"}, rows(t, s, fmt.Sprintf("SELECT w FROM t%d WHERE k = %d", i, 7*7919%60013)))
 	}
 	c.nodes[2] = c.open(2)
+	c.requireSpace()
+}
+
+// A chunk that gets an order while it moves is moved all the same, with it.
+func TestOrdersDuringMove(t *testing.T) {
+	t.Parallel()
+	c := startCluster(&cluster{t: t, change: func(_ int, c *engine.Config) { c.NoCompaction = true }}, 2)
+	s, writer := c.session(0), c.session(1)
+	exec(t, s, "CREATE TABLE t (k int PRIMARY KEY)")
+	exec(t, s, "INSERT INTO t SELECT (i * 7919) % 20011 FROM range(20011) r(i)")
+	once := false
+	c.onFault(func(_ int, point faults.Point) {
+		if point == faults.MoveCopied && !once {
+			once = true
+			exec(t, writer, "VACUUM t")
+		}
+	})
+	exec(t, s, "ALTER TABLE t SET PLACEMENT 'node(n1)'")
+	c.onFault(nil)
+	require.True(t, once)
+	require.Equal(t, []string{"n1|k"}, rows(t, s, "SELECT node, orders FROM csm.chunks"))
+	require.Equal(t, []string{"7"}, rows(t, s, "SELECT k FROM t WHERE k = 7"))
 	c.requireSpace()
 }

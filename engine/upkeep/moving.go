@@ -219,7 +219,7 @@ func (k *Keeper) divideAnew(ctx context.Context, c *tableChange, p placement.Pla
 	return c.tx.Replace(table.Name, chunks)
 }
 
-// moves are chunks of a table whose replicas have to lie elsewhere. Chunks are known by their number and their
+// moves are chunks of a table whose replicas have to lie elsewhere. Chunks are known by their number and their first
 // extents: what was written anew meanwhile is where it belongs.
 type moves struct {
 	table catalog.TableName
@@ -228,10 +228,18 @@ type moves struct {
 }
 
 type chunkMove struct {
-	number  int
-	extents []catalog.ExtentID
-	bytes   int64 // that are copied
-	to      []replicas.Place
+	number int
+	firsts []catalog.ExtentID // of its replicas: orders may come behind them meanwhile
+	bytes  int64              // that are copied
+	to     []replicas.Place
+}
+
+// firstsOf are the first extents of a chunk's replicas.
+func firstsOf(c *catalog.Chunk) (list []catalog.ExtentID) {
+	for i := range c.Replicas() {
+		list = append(list, c.Descriptor().ExtentsOf(i)[0].ExtentID)
+	}
+	return list
 }
 
 // movesTo lists what has to move for a placement of whole chunks: as little as makes it true, and rows over nodes even.
@@ -287,7 +295,7 @@ func (k *Keeper) movesOf(ctx context.Context, v *catalog.TableVersion, chunks []
 		if err != nil {
 			return nil, err
 		}
-		x := chunkMove{number: i, extents: c.Extents(), to: to}
+		x := chunkMove{number: i, firsts: firstsOf(c), to: to}
 		for _, p := range to {
 			if p.Have < 0 {
 				x.bytes += chunks[i].Bytes
@@ -299,11 +307,17 @@ func (k *Keeper) movesOf(ctx context.Context, v *catalog.TableVersion, chunks []
 	return m, nil
 }
 
+// moveConflicts bounds how often a step is tried again whose chunks got orders meanwhile.
+const moveConflicts = 20
+
 // move does them, step by step; moved (or nil) is told of the bytes that have.
 func (k *Keeper) move(ctx context.Context, m *moves, moved func(bytes int64)) error {
-	for len(m.list) > 0 {
+	for conflicts := 0; len(m.list) > 0; {
 		step, bytes := m.next(moveBytes)
 		if err := k.moveStep(ctx, m.table, step); err != nil {
+			if conflicts++; errors.Is(err, catalog.ErrConflict) && conflicts <= moveConflicts {
+				continue
+			}
 			return err
 		}
 		k.fault.At(faults.MoveStep)
@@ -341,7 +355,7 @@ func (k *Keeper) moveStep(ctx context.Context, table catalog.TableName, list []c
 					return nil
 				}
 				c, err := change.v.Chunk(running, numbers[i])
-				if err != nil || !slices.Equal(c.Extents(), x.extents) {
+				if err != nil || !slices.Equal(firstsOf(c), x.firsts) {
 					return err
 				}
 				moved, err := k.rearranged(running, change.read, table.String(), numbers[i], c, x.to)
@@ -378,7 +392,7 @@ func (k *Keeper) numbersOf(ctx context.Context, v *catalog.TableVersion, list []
 	}
 	at := make(map[catalog.ExtentID]int, len(list))
 	for i, x := range list {
-		at[x.extents[0]] = i
+		at[x.firsts[0]] = i
 	}
 	numbers := slices.Repeat([]int{-1}, len(list))
 	for number := range chunks {
