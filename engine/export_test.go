@@ -77,6 +77,9 @@ func (e *Engine) MovedBytes() (n uint64) {
 	return n
 }
 
+// Contents are what the catalog has.
+func (e *Engine) Contents() *catalog.Contents { return e.catalog.Applied() }
+
 // RegionSpec is the node's region.
 func (e *Engine) RegionSpec() memregion.Spec { return e.node.Region }
 

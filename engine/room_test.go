@@ -2,14 +2,17 @@ package engine_test
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/memregion"
@@ -161,4 +164,28 @@ func TestRegionsRest(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return backed() < 8<<20 }, 20*time.Second, 10*time.Millisecond)
 	require.Equal(t, []string{"1000|499500"}, rows(t, s, "SELECT count(*), sum(i) FROM kept"))
+}
+
+// Nobody keeps versions that are no more: not who planned with them, and not who looked whether their chunks can be folded.
+func TestFormerVersionsAreForgotten(t *testing.T) {
+	e := open(t)
+	s := session(t, e)
+	var former []weak.Pointer[catalog.TableVersion]
+	exec(t, s, "CREATE TABLE t (i int, v text)")
+	for i := range 40 {
+		exec(t, s, "INSERT INTO t VALUES ($1, 'v')", i)
+		require.Equal(t, []string{"v"}, rows(t, s, "SELECT min(v) FROM t WHERE i >= 0"))
+		v, ok := e.Contents().Table(catalog.TableName{Schema: "public", Name: "t"})
+		require.True(t, ok)
+		former = append(former, weak.Make(v))
+	}
+	const chunks = `SELECT count(*) < 40 FROM csm.chunks WHERE name = 't'`
+	require.Eventually(t, func() bool { return rows(t, s, chunks)[0] == "true" }, 20*time.Second, 10*time.Millisecond)
+	require.NoError(t, s.Close()) // which has plans of its own
+	for i, v := range former {
+		require.Eventually(t, func() bool {
+			runtime.GC()
+			return v.Value() == nil
+		}, 20*time.Second, 10*time.Millisecond, "version %d is kept", i)
+	}
 }

@@ -108,3 +108,15 @@ func (c *Cache) Forget(versions ...*catalog.TableVersion) {
 		}
 	}
 }
+
+// Keep forgets facts of versions that now does not have. Who still reads one derives them again.
+func (c *Cache) Keep(now *catalog.Contents) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for v, f := range c.byID {
+		if current, ok := now.TableOf(v.Table().ID, v.Table().Name); !ok || current != v {
+			c.give(f)
+			delete(c.byID, v)
+		}
+	}
+}

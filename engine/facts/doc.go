@@ -18,7 +18,7 @@
 //   - FA1: facts are of one version and are never wrong for it: what was read of memory is confirmed before it is
 //     remembered, and what could not be read is not remembered.
 //   - FA2: what the cache keeps is charged, and beyond what is granted all of it is forgotten; a statement's own facts
-//     live as long as it.
+//     live as long as it. Nothing is kept of versions that are in no catalog any more (Keep).
 //   - FA3: a bound that the planner does not compare is unknown, and rules nothing out.
 //
 // # Lock order

@@ -59,7 +59,7 @@ func (k *Keeper) Compactions() *compaction.Log { return &k.compactions }
 // compact looks after all tables until ctx ends.
 func (k *Keeper) compact(ctx context.Context) {
 	c := &compactor{
-		keeper: k, fine: map[catalog.TableID]*catalog.TableVersion{}, refused: map[catalog.TableID]time.Time{},
+		keeper: k, fine: map[catalog.TableID]uint64{}, refused: map[catalog.TableID]time.Time{},
 		sorted: map[catalog.TableID]*sortedPages{},
 	}
 	tick := time.NewTicker(foldEvery)
@@ -78,8 +78,8 @@ func (k *Keeper) compact(ctx context.Context) {
 // compactor is a node's part in that. For one goroutine.
 type compactor struct {
 	keeper  *Keeper
-	fine    map[catalog.TableID]*catalog.TableVersion // that were looked at
-	refused map[catalog.TableID]time.Time             // when to try again what could not be folded
+	fine    map[catalog.TableID]uint64    // numbers of versions that were looked at
+	refused map[catalog.TableID]time.Time // when to try again what could not be folded
 	sorted  map[catalog.TableID]*sortedPages
 }
 
@@ -91,6 +91,11 @@ func (c *compactor) pagesOf(id catalog.TableID) *sortedPages {
 		c.sorted[id] = &sortedPages{}
 	}
 	return c.sorted[id]
+}
+
+func (c *compactor) isFine(v *catalog.TableVersion) bool {
+	number, known := c.fine[v.Table().ID]
+	return known && number == v.Version()
 }
 
 // look gives each table that has changed its turn, and tells whether one of them wants another one.
@@ -105,7 +110,7 @@ func (c *compactor) look(ctx context.Context, now time.Time) (again bool) {
 	}
 	for _, v := range k.catalog.Applied().Tables() {
 		id := v.Table().ID
-		if uint64(id)%uint64(nodes) != uint64(me) || c.fine[id] == v || now.Before(c.refused[id]) {
+		if uint64(id)%uint64(nodes) != uint64(me) || c.isFine(v) || now.Before(c.refused[id]) {
 			continue
 		}
 		folds := v.NumChunks() > compaction.SpareChunks || v.DeletedRows() > 0
@@ -129,7 +134,7 @@ func (c *compactor) look(ctx context.Context, now time.Time) (again bool) {
 		case err == nil && !over:
 			again = true
 		case err == nil:
-			c.fine[id] = v // if it has changed since it is another version, and looked at again
+			c.fine[id] = v.Version() // if it has changed since it has another number, and is looked at again
 		default:
 			c.refused[id] = now.Add(foldAgain)
 			k.log.Warn("small chunks of a table cannot be folded, or large ones sorted",

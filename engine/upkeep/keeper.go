@@ -93,15 +93,40 @@ func New(c Config) *Keeper {
 	return k
 }
 
-// Keep looks after all tables until ctx ends: it makes replicas that are missing, and folds small chunks.
+// Keep looks after all tables until ctx ends: it makes replicas that are missing, and folds small chunks; and it sees to
+// it that nothing is kept of versions that are no more.
 func (k *Keeper) Keep(ctx context.Context) {
-	var both sync.WaitGroup
-	defer both.Wait()
+	var all sync.WaitGroup
+	defer all.Wait()
 	if k.Repairs() {
-		both.Go(func() { k.Repair(ctx) })
+		all.Go(func() { k.Repair(ctx) })
 	}
 	if k.compacts {
-		both.Go(func() { k.compact(ctx) })
+		all.Go(func() { k.compact(ctx) })
+	}
+	if k.catalog != nil {
+		all.Go(func() { k.forget(ctx) })
+	}
+}
+
+// forgetEvery is how often it is looked for versions that are no more.
+const forgetEvery = time.Second
+
+// forget has facts of former versions forgotten: they keep the versions, and all that these have.
+func (k *Keeper) forget(ctx context.Context) {
+	tick := time.NewTicker(forgetEvery)
+	defer tick.Stop()
+	var seen catalog.Revision
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if now := k.catalog.Applied(); now.Revision() != seen {
+				seen = now.Revision()
+				k.facts.Keep(now)
+			}
+		}
 	}
 }
 

@@ -34,7 +34,7 @@ type repairer struct {
 }
 
 type fineTable struct {
-	version *catalog.TableVersion
+	version uint64 // its number: the version itself would be kept, and all that it has
 	nodes   string
 }
 
@@ -94,7 +94,7 @@ func (r *repairer) look(ctx context.Context, now time.Time) {
 		t := v.Table()
 		mine := uint64(t.ID)%uint64(len(online)) == uint64(me)
 		reloads := lost && len(v.Origins()) > 0
-		if t.Replicas == 0 && !reloads || !mine && !damaged[t.Name] || r.fine[t.ID] == (fineTable{v, nodes}) {
+		if t.Replicas == 0 && !reloads || !mine && !damaged[t.Name] || r.fine[t.ID] == (fineTable{v.Version(), nodes}) {
 			continue
 		}
 		var err error
@@ -133,7 +133,7 @@ func (r *repairer) look(ctx context.Context, now time.Time) {
 func (r *repairer) done(v *catalog.TableVersion, nodes string, err error) error {
 	switch {
 	case err == nil:
-		r.fine[v.Table().ID] = fineTable{v, nodes}
+		r.fine[v.Table().ID] = fineTable{v.Version(), nodes}
 	case !errors.Is(err, catalog.ErrConflict): // which is for the next time
 		return fmt.Errorf("table %v: %w", v.Table().Name, err)
 	}
