@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	beside      = 16 // what a process has in any case
+	beside      = 4 // what a process has in any case
 	ofProcessor = 2
 	tooMany     = 8 // what is not worth it
+	spare       = 2 // threads that Go may make when those that were visited end
 	directory   = "/proc/self/task"
 )
 
@@ -28,12 +29,13 @@ func Rest(needed int, giveBack func() bool) (given bool) {
 	if known == nil {
 		return false // this system does not say
 	}
-	v := visit{known: known, giveBack: giveBack, leave: make(chan bool, len(known)+1)}
+	v := visit{known: known, giveBack: giveBack, leave: make(chan bool, len(known))}
 	for v.next() {
 	}
-	ended := min(max(excess(len(known), runtime.GOMAXPROCS(0), needed), v.made), v.visited)
+	made := len(threads()) - len(known) + spare // for the visit, and to go on after it
+	ended := min(max(excess(len(known), runtime.GOMAXPROCS(0), needed), made), v.visited)
 	for i := range v.visited {
-		v.leave <- i < ended
+		v.leave <- i >= v.visited-ended
 	}
 	v.all.Wait()
 	return v.given
@@ -47,12 +49,10 @@ type visit struct {
 	leave    chan bool // one for each that was visited: whether it ends
 
 	visited int
-	made    int // threads that there are now because of the visit
 	given   bool
 }
 
-// next goes to one more idle thread. False: there was none, so that Go has made another one, which ends at once; and
-// one more, on which the caller goes on.
+// next goes to one more idle thread. False: there was none, so that Go has made another one, which ends at once.
 func (v *visit) next() bool {
 	if v.visited == len(v.known) {
 		return false
@@ -71,13 +71,11 @@ func (v *visit) next() bool {
 		}
 	})
 	at := <-there
-	if !at.known {
-		v.made = 1
-		return false
+	if at.known {
+		v.visited++
+		v.given = v.given || at.given
 	}
-	v.visited++
-	v.given = v.given || at.given
-	return true
+	return at.known
 }
 
 // threads are those of this process; nil: that is not known.
