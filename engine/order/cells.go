@@ -165,6 +165,8 @@ func (c cells) dictionary(a *array.Dictionary) (cells, bool) {
 	return c, true
 }
 
+const uuidBytes = 16
+
 // bytes are those of strings, which the planner compares, and of others.
 func (c cells) bytes(a arrow.Array) (cells, bool) {
 	if a, ok := a.(texts); ok {
@@ -174,6 +176,9 @@ func (c cells) bytes(a arrow.Array) (cells, bool) {
 	}
 	if a, ok := a.(interface{ Value(i int) []byte }); ok {
 		c.text = a.Value
+		if t, ok := c.array.DataType().(*arrow.FixedSizeBinaryType); ok && t.ByteWidth == uuidBytes {
+			c.value = func(i int) plan.Value { return plan.UUIDValue(a.Value(i)) }
+		}
 		return c, true
 	}
 	return cells{}, false

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/sql/bind"
@@ -292,6 +293,9 @@ func (a *analyzer) predicateOn(q *bind.Query, column *pg.Node, op Op, values ...
 		return nil
 	}
 	t := targets[0].definition().Type
+	if t.ID() == arrow.FIXED_SIZE_BINARY && targets[0].definition().Mark != "arrow.uuid" {
+		return nil
+	}
 	for i, v := range values {
 		if values[i], ok = inDomain(t, v); !ok {
 			return nil

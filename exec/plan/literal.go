@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/hex"
 	"math"
 	"strconv"
 	"strings"
@@ -158,6 +159,11 @@ func castValue(v Value, name string) (Value, bool) {
 			return timestampFromText(v.text)
 		}
 		return v, v.kind == Timestamp
+	case "uuid":
+		if v.kind == Text && !v.typed {
+			return uuidFromText(v.text)
+		}
+		return v, v.kind == UUID || v.kind == Parameter // which has that type then, and no other
 	case "text", "varchar":
 		v.typed = true
 		return v, v.kind == Text
@@ -188,6 +194,17 @@ func dateFromText(s string) (Value, bool) {
 		return Value{}, false
 	}
 	return DateValue(int32(t.Unix() / 86400)), true
+}
+
+const uuidBytes = 16
+
+// uuidFromText takes 32 hexadecimal digits with dashes where they belong, or none.
+func uuidFromText(s string) (Value, bool) {
+	if len(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' {
+		s = s[:8] + s[9:13] + s[14:18] + s[19:23] + s[24:]
+	}
+	bytes, err := hex.DecodeString(s)
+	return UUIDValue(bytes), err == nil && len(bytes) == uuidBytes
 }
 
 // timestampFromText takes YYYY-MM-DD, or that with HH:MM:SS and up to six digits of fraction.

@@ -139,6 +139,11 @@ func inDomain(t arrow.DataType, v Value) (Value, bool) {
 		return v, v.kind == Date || v.kind == Timestamp
 	case arrow.DecimalType:
 		return v, v.kind == Exact && commonDecimalExists(d.GetPrecision(), d.GetScale(), v)
+	case *arrow.FixedSizeBinaryType: // what else is stored so has a mark, and no literals that get here
+		if v.kind == Text && !v.typed && d.ByteWidth == uuidBytes {
+			return uuidFromText(v.text)
+		}
+		return v, v.kind == UUID
 	}
 	if arrow.IsInteger(t.ID()) {
 		return v, v.kind == Exact && commonDecimalExists(20, 0, v)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/hex"
 	"fmt"
 	"math"
 	"math/big"
@@ -24,6 +25,7 @@ const (
 	Date                       // days since 1970-01-01
 	Timestamp                  // microseconds since 1970-01-01 00:00:00, without time zone
 	Parameter                  // $n, known later: see Predicate.Bind
+	UUID                       // 16 bytes, compared bytewise
 )
 
 // Value is one typed constant: a literal, a bound of a column, a parameter. Values are immutable and comparable in Go.
@@ -73,6 +75,9 @@ func DateValue(days int32) Value { return Value{kind: Date, int: int64(days)} }
 // TimestampValue is a TIMESTAMP in microseconds since 1970-01-01 00:00:00.
 func TimestampValue(micros int64) Value { return Value{kind: Timestamp, int: micros} }
 
+// UUIDValue is a UUID of 16 bytes.
+func UUIDValue(bytes []byte) Value { return Value{kind: UUID, text: string(bytes)} }
+
 // ParameterValue stands for $n, n from 1.
 func ParameterValue(n int) Value { return Value{kind: Parameter, int: int64(n)} }
 
@@ -85,7 +90,7 @@ func (v Value) Int() int64 { return v.int }
 // Float is the payload of Double.
 func (v Value) Float() float64 { return v.float }
 
-// Text is the payload of Text.
+// Text is the payload of Text, and the bytes of UUID.
 func (v Value) Text() string { return v.text }
 
 // Decimal is the payload of Exact: the unscaled number and its scale.
@@ -102,7 +107,7 @@ func (v Value) Compare(w Value) (order int, ok bool) {
 	switch {
 	case v.kind == Exact && w.kind == Exact:
 		return compareExact(v, w), true
-	case v.kind == Text && w.kind == Text:
+	case v.kind == w.kind && (v.kind == Text || v.kind == UUID):
 		return compareOrdered(v.text, w.text), true
 	case v.kind == w.kind && (v.kind == Boolean || v.kind == Date || v.kind == Timestamp):
 		return compareOrdered(v.int, w.int), true
@@ -243,6 +248,8 @@ func (v Value) String() string {
 		return "date '" + time.Unix(v.int*86400, 0).UTC().Format(time.DateOnly) + "'"
 	case Timestamp:
 		return "timestamp '" + time.UnixMicro(v.int).UTC().Format("2006-01-02 15:04:05.999999") + "'"
+	case UUID:
+		return "uuid '" + hex.EncodeToString([]byte(v.text)) + "'"
 	case Parameter:
 		return fmt.Sprintf("$%d", v.int)
 	}
