@@ -175,7 +175,10 @@ func (w *commit) redefine(ctx context.Context, t *Transaction, rows map[TableNam
 	}
 	w.readers(t)
 	w.alteredBelow(t, rows)
-	return w.compareReads(t)
+	if err := w.compareReads(t); err != nil {
+		return err
+	}
+	return w.compareRequired(ctx, t)
 }
 
 // lendersOf are the conditions that this node, and each lender of the commit's chunks, is the incarnation that it is

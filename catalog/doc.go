@@ -75,6 +75,7 @@
 //	K8  no commit succeeds of a node that was fenced off, or with a chunk of a lender that was started anew since.
 //	K9  a lender that begins anew writes over nothing before every other node has stopped trusting what lay there.
 //	K11 a serializable transaction that writes commits only while all that it has read is as it was in its snapshot.
+//	K13 a transaction that rests on rows (Require) commits only while they are as it saw them.
 //	K12 a version that was current and is so no more does not come back: each commit makes new ones.
 //	K10 no view is made over a table or view that is dropped or renamed at the same time, or a table that gets other columns, nor is one dropped,
 //	    renamed or altered below it.

@@ -29,6 +29,7 @@ type Transaction struct {
 	commented map[string]bool
 	reads     map[TableName]TableID // what views that it makes read of its snapshot (K10)
 	depends   dependencies
+	required  []requirement // rows that it rests on (K13)
 	taken     map[ExtentID]bool
 	handed    []ExtentID // taken, in the order in which they were
 	// kept are tables as they were made by changes that held each row to what it was held to before (KeepKeys).

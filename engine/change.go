@@ -7,9 +7,12 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/positions"
+	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/kernel"
+	"github.com/csmsql/csmsql/engine/locking"
 	"github.com/csmsql/csmsql/engine/merge"
+	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/engine/reference"
 	"github.com/csmsql/csmsql/engine/retained"
 	"github.com/csmsql/csmsql/engine/rewrite"
@@ -115,7 +118,7 @@ func (s *Session) planNumbered(ctx context.Context, v *snapshot.View, version *c
 	if err != nil {
 		return nil, err
 	}
-	v.Numbered = n
+	v.Numbered = snapshot.Numbering{n}
 	defer func() { v.Numbered = nil }()
 	q, err := s.planDuck(ctx, dialect.SourceOf(asked), v)
 	if err == nil || s.conn.Spoilt() {
@@ -147,7 +150,7 @@ func (s *Session) planLookup(v *snapshot.View, version *catalog.TableVersion, c 
 	if !ok {
 		return nil
 	}
-	v.Numbered = n
+	v.Numbered = snapshot.Numbering{n}
 	defer func() { v.Numbered = nil }()
 	in := s.read(source, v)
 	q := s.newQuery(source, v)
@@ -214,6 +217,69 @@ func (s *Session) hits(ctx context.Context, tx *catalog.Transaction, v *snapshot
 		return changed.Gone, err
 	})
 	return hit, evaluated, err
+}
+
+// prepareLocking plans a SELECT … FOR UPDATE (package locking); done: it is one. It is an ordinary query if all that it
+// locks is the session's own.
+func (st *Statement) prepareLocking(ctx context.Context, v *snapshot.View) (done bool, err error) {
+	s := st.session
+	l, err := locking.Of(st.parsed)
+	if l == nil || err != nil {
+		return false, err
+	}
+	if err := s.followSearchPath(v.Contents); err != nil {
+		return false, err
+	}
+	plan, p, err := s.planLocking(ctx, l, v)
+	if err != nil {
+		return false, st.parsed.PreferSyntax(err)
+	}
+	if len(p.Numbered) == 0 {
+		plan.close()
+		st.parsed, err = statement.Parse(l.Plain)
+		return false, err
+	}
+	st.setPlan(plan)
+	st.schema = planned.ClientNames(p.Visible(plan.schema), st.parsed.Tree, false)
+	st.origins = s.origins(st.parsed.Text, st.parsed.Tree, v, st.schema)
+	st.locks = locking.Command(st.parsed)
+	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.runLocking(ctx, l, p, args) }
+	return true, nil
+}
+
+func (s *Session) planLocking(ctx context.Context, l *locking.Query, v *snapshot.View) (*query, *locking.Plan, error) {
+	return locking.PlanWith(l, v, s.conn.Spoilt,
+		func(text string) (*query, error) { return s.planDuck(ctx, dialect.SourceOf(text), v) },
+		func(text string) error { _, err := s.describe(ctx, text, v); return err })
+}
+
+// runLocking reads the rows and locks them, as often as others have them first.
+func (st *Statement) runLocking(ctx context.Context, l *locking.Query, p *locking.Plan, args []any) (*Rows, error) {
+	s, out := st.session, st.session.keeper()
+	err := s.write(ctx, func(_ *catalog.Transaction, v *snapshot.View) (err error) {
+		if st.plan != nil && !st.plan.fresh(v) {
+			st.dropPlan()
+		}
+		plan, p := st.plan, p
+		if plan == nil {
+			if plan, p, err = s.planLocking(ctx, l, v); err != nil {
+				return err
+			}
+			defer plan.close()
+		}
+		if !conform.SameTypes(p.Visible(plan.schema), st.schema) {
+			return planned.Outdated()
+		}
+		run := func(ctx context.Context) (locking.Rows, error) { return plan.execute(ctx, v, args) }
+		return p.Run(ctx, s.block.Transaction, out, run)
+	})
+	if err != nil {
+		out.Release()
+		return nil, err
+	}
+	rows := keptRows(out, st.schema, "", 0)
+	rows.tag = nil
+	return rows, nil
 }
 
 // rename gives a table another name.

@@ -16,7 +16,6 @@ import (
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/worker"
 	"github.com/csmsql/csmsql/engine/workforce"
-	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
 
 // Workers are processes that run a node's queries, so that a crash of DuckDB costs one of them and not the node.
@@ -96,8 +95,8 @@ func (st *Statement) planElsewhere(ctx context.Context, v *snapshot.View) (plann
 	if st.schema, err = workforce.Columns(d); err != nil {
 		return nil, false, err
 	}
-	if origins := pgcatalog.Origins(st.parsed.Text, st.treeOf(st.parsed.Text), s.relations(v)); st.schema != nil && len(origins) == st.schema.NumFields() {
-		st.origins = origins
+	if st.schema != nil {
+		st.origins = s.origins(st.parsed.Text, st.treeOf(st.parsed.Text), v, st.schema)
 	}
 	s.tellNotices(result)
 	st.elsewhere, st.planText, st.run = x, st.parsed.Text, st.readElsewhere
@@ -119,9 +118,7 @@ func (st *Statement) planTrivial(v *snapshot.View) (*query, error) {
 		return nil, err
 	}
 	q.schema = planned.ClientNames(q.schema, tree, q.catalog)
-	if origins := pgcatalog.Origins(text, tree, s.relations(v)); len(origins) == q.schema.NumFields() {
-		q.origins = origins
-	}
+	q.origins = s.origins(text, tree, v, q.schema)
 	return q, nil
 }
 

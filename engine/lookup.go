@@ -24,8 +24,8 @@ import (
 // resolver tells exec/plan what names mean: tables of the snapshot that nothing temporary hides.
 func (s *Session) resolver(v *snapshot.View) plan.Resolver {
 	return plan.ResolverFunc(func(database, schema, table string) *plan.Relation {
-		if v.Numbered.Is(database, schema, table) {
-			return s.engine.facts.Of(v.Numbered.Version).Numbered(v.Numbered.Column)
+		if n := v.Numbered.Find(database, schema, table); n != nil {
+			return s.engine.facts.Of(n.Version).Numbered(n.Column)
 		}
 		version := v.Lookup(database, schema, table)
 		if version == nil {
@@ -81,7 +81,9 @@ func (s *Session) askedSystem() *systemtable.Asked {
 
 // newScan makes the scan of one occurrence of a table.
 func (s *Session) newScan(ctx context.Context, v *snapshot.View, version *catalog.TableVersion, hint *plan.Scan) *scan.Scan {
-	return scan.New(ctx, &s.engine.scans, version, hint, v.Read, v.Results[version])
+	t := scan.New(ctx, &s.engine.scans, version, hint, v.Read, v.Results[version])
+	t.Skipped = v.Numbered.Skipped(t.Numbered)
+	return t
 }
 
 // duckPath is where a session's DuckDB connection looks for bare names, and what that followed from. DuckDB, unlike PostgreSQL, takes no

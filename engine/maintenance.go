@@ -6,9 +6,8 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/definition"
-	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/snapshot"
-	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -39,51 +38,21 @@ func (st *Statement) doNothing(ctx context.Context, head *statement.NoOp) (*Rows
 		if err != nil && err != snapshot.ErrTemporary {
 			return nil, st.parsed.PointAt(err, table.Name.Name)
 		}
-		if err := maintain(s, version, table, head); err != nil {
+		if err := upkeep.RefuseMissing(version, table); err != nil {
 			return nil, err
 		}
 		list = append(list, version)
 	}
 	if len(head.Tables) == 0 {
 		list = v.Contents.Tables()
-		for _, version := range list {
-			s.report(version, head)
-		}
+	}
+	for _, text := range upkeep.Reports(list, head) {
+		s.notice(Notice{Severity: "INFO", State: "00000", Message: text})
 	}
 	if err := s.engine.upkeep.Vacuum(ctx, head.Tag, list); err != nil {
 		return nil, err
 	}
 	return done(head.Tag, 0), nil
-}
-
-// maintain looks for the columns that VACUUM or ANALYZE names. version is nil for a temporary table.
-func maintain(s *Session, version *catalog.TableVersion, table statement.Maintained, head *statement.NoOp) error {
-	if version == nil {
-		return nil
-	}
-	for i, column := range table.Columns {
-		if ingest.Index(version.Table().Columns, column) < 0 {
-			e := sqlerror.New("42703", "column %q of relation %q does not exist", column, version.Table().Name.Name)
-			e.At = table.ColumnsAt[i]
-			return e
-		}
-	}
-	s.report(version, head)
-	return nil
-}
-
-// report tells of a table what VERBOSE asks for.
-func (s *Session) report(version *catalog.TableVersion, head *statement.NoOp) {
-	if !head.Verbose {
-		return
-	}
-	name := version.Table().Name
-	doing := map[bool]string{true: "analyzing", false: "vacuuming"}[head.Tag == "ANALYZE"]
-	s.notice(Notice{
-		Severity: "INFO", State: "00000",
-		Message: doing + " \"" + name.Schema + "." + name.Name + "\": " + counted.Of(version.Rows(), "row") +
-			", none of them dead, statistics are up to date",
-	})
 }
 
 // setConstraints is SET CONSTRAINTS ALL: no constraint that is deferrable is checked yet, so that there is nothing to defer, and nothing

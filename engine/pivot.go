@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"strings"
 
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -14,24 +13,6 @@ import (
 // PIVOT t ON x USING … has a column for every value of x. DuckDB makes two statements of it, the first of which finds the values; a statement
 // that is planned has to be one. So the values are asked for in the snapshot of the statement, and written into its text: ON x IN ('a', 'b').
 // When the snapshot is another one, the statement is planned anew, and the values with it.
-
-// expandPivots writes the values that the text leaves out. A text without such a PIVOT is given back as it is.
-func (s *Session) expandPivots(ctx context.Context, text string, v *snapshot.View) (string, edit.List, error) {
-	items := dialect.PivotItems(text)
-	if len(items) == 0 {
-		return text, nil, nil
-	}
-	edited := edit.New(text)
-	for _, item := range items {
-		values, err := s.pivotValues(ctx, item.Values, v)
-		if err != nil {
-			return text, nil, err
-		}
-		edited.Replace(item.At.Start, item.At.End, " IN ("+strings.Join(values, ", ")+") ")
-	}
-	expanded, made := edited.Text()
-	return expanded, made, nil
-}
 
 // planPivots plans a text whose values are written, under the user's.
 func (s *Session) planPivots(ctx context.Context, text, expanded string, made edit.List, v *snapshot.View) (*query, error) {

@@ -70,7 +70,8 @@ func (s *Session) planQuery(ctx context.Context, in dialect.Source, v *snapshot.
 
 func (s *Session) planNamed(ctx context.Context, in dialect.Source, v *snapshot.View) (*query, error) {
 	if in.Tree == nil {
-		expanded, moved, err := s.expandPivots(ctx, in.Text(), v)
+		values := func(query string) ([]string, error) { return s.pivotValues(ctx, query, v) }
+		expanded, moved, err := dialect.ExpandPivots(in.Text(), values)
 		if err != nil {
 			return nil, err
 		}
@@ -178,9 +179,7 @@ func (s *Session) planOnce(ctx context.Context, st *Statement, v *snapshot.View)
 	if q.lasts && !anew {
 		q.key = text
 	}
-	if origins := pgcatalog.Origins(text, in.Tree, s.relations(v)); len(origins) == q.schema.NumFields() {
-		q.origins = origins
-	}
+	q.origins = s.origins(text, in.Tree, v, q.schema)
 	return q, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/snapshot"
+	"github.com/csmsql/csmsql/engine/split"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/setting"
@@ -29,7 +30,7 @@ func (st *Statement) originOfQuery(name catalog.TableName, text string, args []a
 	o := &lineage.Origin{Rows: sum.Rows, Query: &lineage.Query{Text: text, SearchPath: s.settings.SearchPath, Sum: sum.Total}}
 	o.Query.TimeZone, o.Query.Settings = s.settings.Given["timezone"], map[string]string{}
 	setting.CopyMeaning(o.Query.Settings, s.settings.Given)
-	for _, v := range st.plan.versions() {
+	for _, v := range split.Read(st.plan.scans, st.plan.source, st.plan.split) {
 		t := v.Table()
 		if t.Name == name {
 			return nil // what it was before is gone
@@ -37,29 +38,6 @@ func (st *Statement) originOfQuery(name catalog.TableName, text string, args []a
 		o.Query.Tables = append(o.Query.Tables, lineage.Table{ID: uint64(t.ID), Name: t.Name.String(), Version: v.Version()})
 	}
 	return o
-}
-
-// versions lists the tables that the plan names.
-func (q *query) versions() (list []*catalog.TableVersion) {
-	seen := map[*catalog.TableVersion]bool{}
-	add := func(v *catalog.TableVersion) {
-		if v != nil && !seen[v] {
-			seen[v] = true
-			list = append(list, v)
-		}
-	}
-	for _, t := range q.scans {
-		add(t.Facts.Version)
-	}
-	if q.source != nil {
-		add(q.source.Version)
-	}
-	if q.split != nil {
-		for _, v := range q.split.Versions {
-			add(v)
-		}
-	}
-	return list
 }
 
 // rederive makes a table anew of its query, at the nodes of its placement that are there; others are taken out of the placement, as a drain does.
@@ -130,19 +108,8 @@ func (s *Session) deriveAgain(ctx context.Context, tx *catalog.Transaction, v *s
 	target.Sum = sum
 	w := ingest.NewWriter(target)
 	defer w.Abort()
-	for {
-		batch, err := rows.nextOwned(ctx)
-		if isEnd(err) {
-			break
-		}
-		if err != nil {
-			return 0, upkeep.NotDerived(table, v.Contents, o, err)
-		}
-		err = w.Add(ctx, batch)
-		batch.Release()
-		if err != nil {
-			return 0, upkeep.NotDerived(table, v.Contents, o, err)
-		}
+	if err := w.AddAll(ctx, rows.nextOwned); err != nil {
+		return 0, upkeep.NotDerived(table, v.Contents, o, err)
 	}
 	chunks, parts, err := w.FinishParts(ctx)
 	if err != nil {

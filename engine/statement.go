@@ -42,6 +42,7 @@ type Statement struct {
 	written   dialect.Written    // how the user wrote its text
 	postgres  bool               // which is PostgreSQL's
 	elsewhere *elsewhere         // of a query that a worker runs; nil: it runs here
+	locks     string             // what PostgreSQL calls it if it locks rows
 	planned   *snapshot.View     // what the plan was made for, for its first execution, if that comes at once
 
 	planText  string // that a plan which was dropped is made anew of; empty: it is not dropped
@@ -158,6 +159,7 @@ func (s *Session) Fail() {
 func (s *Session) fail() {
 	if s.block != nil && !s.block.implicit {
 		s.block.failed = true
+		s.block.Fail()
 	}
 }
 
@@ -358,6 +360,9 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 	}
 	defer v.Release()
 	if err := st.typed(ctx, v); err != nil {
+		return err
+	}
+	if done, err := st.prepareLocking(ctx, v); done || err != nil {
 		return err
 	}
 	plan, gone, err := st.planElsewhere(ctx, v)

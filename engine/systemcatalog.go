@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/engine/names"
@@ -73,6 +74,15 @@ func (s *Session) describeForViews(tree *pg.ParseResult, scans []plan.Scan, v *s
 // relations finds what names in a query mean that sees v.
 func (s *Session) relations(v *snapshot.View) pgcatalog.Find {
 	return relation.Finder(v.Lookup, v.LookupView)
+}
+
+// origins tells which columns of tables those of a text's result are; nil: it is not known of all.
+func (s *Session) origins(text string, tree *pg.ParseResult, v *snapshot.View,
+	schema *arrow.Schema) []pgcatalog.Origin {
+	if list := pgcatalog.Origins(text, tree, s.relations(v)); len(list) == schema.NumFields() {
+		return list
+	}
+	return nil
 }
 
 // identify tells DuckDB's session functions whose session it is and how it is set.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/csmsql/csmsql/engine/configuration"
@@ -80,7 +81,7 @@ func (s *Session) refuseWrite(ctx context.Context, st *Statement) error {
 
 // writes names the command that writes, "" if there is none.
 func (st *Statement) writes(own snapshot.Temporary) string {
-	if command := configuration.Writes(st.parsed.Head, own); command != "" || st.inner == nil {
+	if command := cmp.Or(st.locks, configuration.Writes(st.parsed.Head, own)); command != "" || st.inner == nil {
 		return command
 	}
 	return st.inner.writes(own) // what EXECUTE runs

@@ -167,6 +167,9 @@ func (v *Version) isOver() bool {
 	return v.rows > 0 && v.deleted == v.rows && len(v.tail)+len(v.moved) == 0 && v.fold == nil
 }
 
+// NumbersChunksAs tells whether chunks that are in both versions have the same numbers there.
+func (v *Version) NumbersChunksAs(other *Version) bool { return v.numbering == other.numbering }
+
 // RowsNow are rows of an earlier version, by chunk, by the chunks that they lie in now. One that is not there any more
 // is ErrDiverged.
 func (v *Version) RowsNow(ctx context.Context, base *Version,

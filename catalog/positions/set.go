@@ -88,6 +88,19 @@ func Union(a, b *Set) *Set {
 	return out
 }
 
+// Intersection is the set of what is in both, which are of one chunk.
+func Intersection(a, b *Set) *Set {
+	if !Meets(a, b) {
+		return nil
+	}
+	out := &Set{words: slices.Clone(a.words), rows: a.rows}
+	for i, w := range b.words {
+		out.words[i] &= w
+		out.count += int64(bits.OnesCount64(out.words[i]))
+	}
+	return out
+}
+
 // Meets tells whether two of one chunk have a position in common.
 func Meets(a, b *Set) bool {
 	if a.Count() == 0 || b.Count() == 0 {

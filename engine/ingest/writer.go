@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -108,6 +109,24 @@ func NewWriter(target Target) *Writer {
 
 // Rows that were added.
 func (w *Writer) Rows() int64 { return w.total }
+
+// AddAll adds the batches that next gives, up to io.EOF, and releases them.
+func (w *Writer) AddAll(ctx context.Context, next func(context.Context) (arrow.RecordBatch, error)) error {
+	for {
+		batch, err := next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		err = w.Add(ctx, batch)
+		batch.Release()
+		if err != nil {
+			return err
+		}
+	}
+}
 
 // Add takes the rows of batch, which stays the caller's; what it refers to must not change until Finish. Its columns
 // must have the target's order and types, or layouts of the same types. After an error the writer holds nothing (G4)

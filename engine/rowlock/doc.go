@@ -1,8 +1,9 @@
 // Package rowlock has transactions wait for each other that change the same row.
 //
 //	UPDATE, DELETE ─► the rows that it deletes, by chunk ─► Owner.Claim ─┬► they are the transaction's until it ends
-//	                                                                     └► HeldError: another has one of them
-//	                              again, under a newer snapshot  ◄── Owner.Wait ◄──┘  until that one ends
+//	SELECT FOR UPDATE ─► the rows that it returns ──────────────┘        └► HeldError: another has one of them
+//	                              again, under a newer snapshot  ◄── Owner.Wait ◄──┤  until that one ends
+//	                              again, without these           ◄── Owner.Held ◄──┘  SKIP LOCKED
 //
 // That two transactions never both commit a change of one row is the catalog's to see to (its K5), which looks at
 // nothing here. Claims make who comes second wait where the change would have been a failure at COMMIT. They are a
@@ -11,17 +12,20 @@
 // # Words
 //
 // A claim is a set of rows of one table, named by the chunks of a version and their positions in these. An owner is a
-// transaction. A row is held if an owner has claimed it that has not ended.
+// transaction. A row is held if an owner has claimed it that has not ended. A claim has a mode: its owner has changed
+// the rows, has locked them, or shares them with others that do (FOR SHARE).
 //
 // # Invariants
 //
-//   - RK1: of two owners that claim a row of one table, at most one has it, whatever versions they name it by; the
-//     other one is told whom to wait for.
+//   - RK1: of two owners that claim a row of one table, at most one has it, unless both share it, whatever versions
+//     they name it by; the other one is told whom to wait for.
 //   - RK2: who waits goes on when the one that it waits for has ended, or let go of these rows.
 //   - RK3: owners never wait for each other in a circle: who would close it is told so (40P01).
 //   - RK4: what an owner held is gone when it has ended.
-//   - RK5: an owner whose claims are merged has one of each version of a table, however many rows it has claimed how
-//     often.
+//   - RK5: an owner whose claims are merged has one of each version of a table and mode, however many rows it has
+//     claimed how often.
+//   - RK6: who cannot have a row is told so by Held as by Claim.
+//   - RK7: a row that an owner has locked is there when it moves to later contents, or it is told so (40001).
 //
 // # Lock order
 //

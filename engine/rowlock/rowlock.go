@@ -23,10 +23,24 @@ type Locks struct {
 	waiting int
 }
 
+// Mode is what an owner wants of rows.
+type Mode int
+
+// The modes.
+const (
+	Changed Mode = iota // it changes them; the zero value
+	Locked              // nobody else is to change or to lock them
+	Shared              // nobody is to change them
+)
+
+// excludes tells whether one owner cannot have a row in one mode while another has it in the other.
+func (m Mode) excludes(other Mode) bool { return m != Shared || other != Shared }
+
 // Rows are rows of one table, by their chunks in a version of it that is committed.
 type Rows struct {
 	Version *catalog.TableVersion
 	Chunks  map[int]*positions.Set
+	Mode    Mode
 }
 
 type claim struct {
@@ -88,7 +102,7 @@ func (o *Owner) Claim(ctx context.Context, rows Rows) error {
 	l.mu.Unlock()
 	o.claims = append(o.claims, c)
 	for _, other := range before {
-		if other.owner == o {
+		if other.owner == o || !other.rows.Mode.excludes(rows.Mode) {
 			continue
 		}
 		meets, err := other.rows.meet(ctx, rows)
@@ -141,13 +155,19 @@ func Deleted(ctx context.Context, committed *catalog.Contents, since, now *catal
 	}
 	rows, _, err := now.Removed(ctx, since)
 	maps.DeleteFunc(rows, func(chunk int, _ *positions.Set) bool { return chunk >= base.NumChunks() })
-	return Rows{base, rows}, err
+	return Rows{Version: base, Chunks: rows}, err
 }
 
-// Move says that the owner sees later contents from now on: pages of versions before may go.
+// Move says that the owner sees later contents from now on: pages of versions before may go. That a row which it has
+// locked is not there any more is catalog.ErrConflict.
 func (o *Owner) Move(ctx context.Context, contents *catalog.Contents) error {
 	for _, c := range slices.Clone(o.claims) {
 		table := c.rows.Version.Table()
+		if c.rows.Mode != Changed {
+			if err := contents.HasRows(ctx, c.rows.Version, c.rows.Chunks); err != nil {
+				return fmt.Errorf("rows that the transaction has locked: %w", err)
+			}
+		}
 		to, ok := contents.TableOf(table.ID, table.Name)
 		if !ok || c.rows.Version == to {
 			continue
@@ -159,7 +179,7 @@ func (o *Owner) Move(ctx context.Context, contents *catalog.Contents) error {
 		if err != nil {
 			return fmt.Errorf("find the rows that the transaction holds: %w", err)
 		}
-		o.locks.replace(c, Rows{to, rows})
+		o.locks.replace(c, Rows{to, rows, c.rows.Mode})
 	}
 	return nil
 }
@@ -180,7 +200,9 @@ func (l *Locks) replace(c *claim, rows Rows) {
 func (o *Owner) Merge(but int) {
 	for i := but; i < len(o.claims); i++ {
 		c := o.claims[i]
-		of := func(earlier *claim) bool { return earlier.rows.Version == c.rows.Version }
+		of := func(earlier *claim) bool {
+			return earlier.rows.Version == c.rows.Version && earlier.rows.Mode == c.rows.Mode
+		}
 		into := slices.IndexFunc(o.claims[but:i], of)
 		if into < 0 {
 			continue
@@ -190,11 +212,21 @@ func (o *Owner) Merge(but int) {
 		for chunk, rows := range c.rows.Chunks {
 			chunks[chunk] = positions.Union(chunks[chunk], rows)
 		}
-		o.locks.replace(first, Rows{first.rows.Version, chunks})
+		o.locks.replace(first, Rows{first.rows.Version, chunks, c.rows.Mode})
 		o.locks.release(c)
 		o.claims = slices.Delete(o.claims, i, i+1)
 		i--
 	}
+}
+
+// Locks lists the rows that the owner has locked and may not have changed.
+func (o *Owner) Locks() (list []Rows) {
+	for _, c := range o.claims {
+		if c.rows.Mode != Changed {
+			list = append(list, c.rows)
+		}
+	}
+	return list
 }
 
 // Claims counts the owner's.

@@ -36,21 +36,43 @@ func rowsOf(v *catalog.TableVersion, numbers ...int) rowlock.Rows {
 	return rows
 }
 
-// RK1, RK4: against a naive twin, a map from rows to who holds them.
+// taken is what an owner has claimed at once.
+type taken struct {
+	rows []int
+	mode rowlock.Mode
+}
+
+func excludes(a, b rowlock.Mode) bool { return a != rowlock.Shared || b != rowlock.Shared }
+
+// merged is what is left of claims when those of a mode are one.
+func merged(list []taken) (out []taken) {
+	for _, c := range list {
+		i := slices.IndexFunc(out, func(o taken) bool { return o.mode == c.mode })
+		if i < 0 {
+			out = append(out, taken{slices.Clone(c.rows), c.mode})
+		} else {
+			out[i].rows = append(out[i].rows, c.rows...)
+		}
+	}
+	return out
+}
+
+// RK1, RK4, RK5, RK6: against a naive twin, a map from rows to who holds them how.
 func TestAgainstNaiveTwin(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
+	refused, shared := 0, 0
 	for range 200 {
 		locks, v := rowlock.New(), version(t)
 		owners := make([]*rowlock.Owner, 4)
-		claims := make([][][]int, len(owners)) // of each, what it has claimed, in order
+		claims := make([][]taken, len(owners)) // of each, what it has claimed, in order
 		for i := range owners {
 			owners[i] = locks.Owner()
 		}
-		heldByOther := func(who, row int) bool {
+		heldByOther := func(who, row int, mode rowlock.Mode) bool {
 			for i, of := range claims {
-				if i != who && slices.ContainsFunc(of, func(rows []int) bool { return slices.Contains(rows, row) }) {
+				if i != who && slices.ContainsFunc(of, func(c taken) bool { return excludes(c.mode, mode) && slices.Contains(c.rows, row) }) {
 					return true
 				}
 			}
@@ -70,30 +92,93 @@ func TestAgainstNaiveTwin(t *testing.T) {
 			case 1: // all claims are of one version
 				but := random.IntN(len(claims[who]) + 1)
 				owners[who].Merge(but)
-				if rest := claims[who][but:]; len(rest) > 1 {
-					claims[who] = append(claims[who][:but:but], slices.Concat(rest...))
-				}
+				claims[who] = append(claims[who][:but:but], merged(claims[who][but:])...)
 			case 2:
 				but := random.IntN(len(claims[who]) + 1)
 				owners[who].Release(but)
 				claims[who] = claims[who][:but]
 			default:
-				var rows []int
+				var rows, want []int
 				for range 1 + random.IntN(3) {
 					rows = append(rows, random.IntN(4*chunkRows))
 				}
-				err := owners[who].Claim(t.Context(), rowsOf(v, rows...))
-				if slices.ContainsFunc(rows, func(row int) bool { return heldByOther(who, row) }) {
+				mode := rowlock.Mode(random.IntN(3))
+				asked := rowsOf(v, rows...)
+				asked.Mode = mode
+				for row := range 4 * chunkRows {
+					if heldByOther(who, row, mode) {
+						want = append(want, row)
+					}
+				}
+				all, err := owners[who].Held(t.Context(), rowlock.Rows{Version: v, Mode: mode})
+				require.NoError(t, err)
+				require.ElementsMatch(t, want, numbersOf(all))
+				some, err := owners[who].Held(t.Context(), asked)
+				require.NoError(t, err)
+				want = slices.DeleteFunc(want, func(row int) bool { return !slices.Contains(rows, row) })
+				require.ElementsMatch(t, want, numbersOf(some))
+				err = owners[who].Claim(t.Context(), asked)
+				if len(want) > 0 {
 					var held *rowlock.HeldError
 					require.ErrorAs(t, err, &held)
+					refused++
 				} else {
 					require.NoError(t, err)
-					claims[who] = append(claims[who], rows)
+					claims[who] = append(claims[who], taken{rows, mode})
+					if mode == rowlock.Shared {
+						shared++
+					}
 				}
 			}
 			require.Equal(t, len(claims[who]), owners[who].Claims())
+			var locked []int
+			for _, rows := range owners[who].Locks() {
+				require.NotEqual(t, rowlock.Changed, rows.Mode)
+				locked = append(locked, numbersOf(rows.Chunks)...)
+			}
+			for _, c := range claims[who] {
+				if c.mode != rowlock.Changed {
+					require.Subset(t, locked, c.rows)
+				}
+			}
 		}
 	}
+	require.Greater(t, refused, 100)
+	require.Greater(t, shared, 100)
+}
+
+func numbersOf(rows map[int]*positions.Set) (list []int) {
+	for chunk, set := range rows {
+		for at := range set.All() {
+			list = append(list, chunk*chunkRows+int(at))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// RK1, RK3: rows are shared by those who share them; two that want them for themselves then wait for each other.
+func TestShared(t *testing.T) {
+	locks, v := rowlock.New(), version(t)
+	a, b := locks.Owner(), locks.Owner()
+	shared, whole := rowsOf(v, 1), rowsOf(v, 1)
+	shared.Mode, whole.Mode = rowlock.Shared, rowlock.Locked
+	require.NoError(t, a.Claim(t.Context(), shared))
+	require.NoError(t, b.Claim(t.Context(), shared))
+	var held *rowlock.HeldError
+	require.ErrorAs(t, a.Claim(t.Context(), whole), &held)
+	waits := make(chan error, 1)
+	go func() { waits <- a.Wait(context.Background(), held) }()
+	rowlock.AwaitWaiting(a)
+	var other *rowlock.HeldError
+	require.ErrorAs(t, b.Claim(t.Context(), whole), &other)
+	var refused interface{ SQLState() string }
+	require.ErrorAs(t, b.Wait(t.Context(), other), &refused)
+	require.Equal(t, "40P01", refused.SQLState())
+	b.End()
+	require.NoError(t, <-waits)
+	require.NoError(t, a.Claim(t.Context(), whole))
+	require.ErrorAs(t, locks.Owner().Claim(t.Context(), shared), &held)
 }
 
 // RK1, RK2: what a row stands for is changed by one owner at a time, and each comes to it.

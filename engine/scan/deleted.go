@@ -3,6 +3,7 @@ package scan
 import (
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/engine/order"
 	"github.com/csmsql/csmsql/sql/optimization"
 )
@@ -17,6 +18,9 @@ func (t *Scan) deleted(chunk int) ([]uint64, error) {
 		chunk = t.keep[chunk]
 	}
 	gone, err := t.Facts.Version.Deleted(t.ctx, chunk)
+	if err == nil && t.Skipped != nil {
+		gone = positions.Union(gone, t.Skipped(chunk))
+	}
 	if err != nil || !t.looksUp() {
 		return gone.Words(), t.ended(err)
 	}
@@ -62,7 +66,7 @@ func (t *Scan) butFound(chunk int, gone []uint64) ([]uint64, error) {
 func (t *Scan) NumberRows(column string) {
 	number := arrow.Field{Name: column, Type: arrow.PrimitiveTypes.Int64}
 	t.Duck.Schema = arrow.NewSchema(append(t.Duck.Schema.Fields(), number), nil)
-	t.Duck.Number = t.number
+	t.Duck.Number, t.Numbered = t.number, column
 }
 
 // number is called as Open is.

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/filter"
 	"github.com/csmsql/csmsql/engine/order"
@@ -48,6 +49,9 @@ type Scan struct {
 	Part    []int           // the chunks that it may read, ascending; nil: all
 	Result  bool            // it reads what parts of the statement made
 	Without optimization.Set
+	// Numbered is the column of the rows' numbers; empty: they have none.
+	Numbered string
+	Skipped  func(chunk int) *positions.Set // rows that are left out beside the deleted ones; nil: none
 
 	// What predicate transfer found: the filters by keys, where they come from, and how many rows are left.
 	KeyFilters  []duckdb.Filter

@@ -268,8 +268,8 @@ func (t *Scan) told() int64 {
 // Signature says what the scan reads: scans with equal signatures give equal rows.
 func (t *Scan) Signature() string {
 	var b strings.Builder
-	numbered, parted := t.Duck.Number != nil, t.Part != nil
-	fmt.Fprintf(&b, "%p %t %t %v", t.Facts.Version, numbered, parted, t.Part) // a part may be empty, and is not the whole table
+	parted := t.Part != nil // a part may be empty, and is not the whole table
+	fmt.Fprintf(&b, "%p %q %t %v", t.Facts.Version, t.Numbered, parted, t.Part)
 	writeSignature(&b, t.Hint.Predicates)
 	for _, branches := range t.Hint.AnyOf {
 		b.WriteString("|any of")

@@ -1,7 +1,10 @@
 package snapshot
 
 import (
+	"slices"
+
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
@@ -13,11 +16,34 @@ type Numbers struct {
 	Schema, Column string
 	// Describe are the names of the columns that a query gives.
 	Describe func(query string) ([]string, error)
+	// Skip are rows that are left out as if they were deleted, by chunk. It may be set before each execution.
+	Skip map[int]*positions.Set
 }
 
-// Is tells whether a name in the statement is the table with its rows' numbers.
-func (n *Numbers) Is(database, schema, table string) bool {
-	return n != nil && database == "" && schema == n.Schema && table == n.Version.Table().Name.Name
+// Numbering are the tables that have the numbers of their rows in a statement; nil: none has.
+type Numbering []*Numbers
+
+// Find is the table that a name in the statement means with its rows' numbers; nil: it means none of them.
+func (n Numbering) Find(database, schema, table string) *Numbers {
+	return n.first(func(t *Numbers) bool {
+		return database == "" && schema == t.Schema && table == t.Version.Table().Name.Name
+	})
+}
+
+// Skipped are the rows that are left out of the table with that column; nil: none ever is.
+func (n Numbering) Skipped(column string) func(chunk int) *positions.Set {
+	t := n.first(func(t *Numbers) bool { return t.Column == column })
+	if t == nil {
+		return nil
+	}
+	return func(chunk int) *positions.Set { return t.Skip[chunk] }
+}
+
+func (n Numbering) first(is func(*Numbers) bool) *Numbers {
+	if i := slices.IndexFunc(n, is); i >= 0 {
+		return n[i]
+	}
+	return nil
 }
 
 // Table is what the statement calls the table.

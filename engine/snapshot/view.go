@@ -32,8 +32,8 @@ type View struct {
 	Parts map[int][]int
 	// Results are the tables that parts of the statement made.
 	Results map[*catalog.TableVersion]bool
-	// Numbered is the table that has the numbers of its rows in this statement; nil: none.
-	Numbered *Numbers
+	// Numbered are the tables that have the numbers of their rows in this statement.
+	Numbered Numbering
 	// KeysKept says that the statement changes no value of a key: what it writes needs no look for duplicates.
 	KeysKept bool
 	// Deleted are the rows that the statement has deleted of a table that it has also written others of, by chunk.

@@ -20,6 +20,8 @@
 //   - TR3: a row that a statement of a moving transaction has changed is at its end the newest committed one, unless
 //     another node changes it. So COMMIT finds no conflict over rows that only transactions of one node change.
 //   - TR4: of a statement that runs again nothing is left.
+//   - TR5: a row that a statement has locked is at its end the newest committed one. No transaction of the node changes
+//     it before this one ends; if anything else does, a move says so, or the commit.
 //
 // # Lock order
 //

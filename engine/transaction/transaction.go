@@ -189,6 +189,9 @@ func (t *Transaction) Mark() {
 	t.marks = append(t.marks, p)
 }
 
+// Fail lets go of rows that the transaction cannot need any more: it ends, or goes back to a mark.
+func (t *Transaction) Fail() { t.rows.Release(t.marked()) }
+
 // Unmark forgets all marks from number i on.
 func (t *Transaction) Unmark(i int) {
 	clear(t.marks[i:])

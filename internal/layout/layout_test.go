@@ -98,6 +98,7 @@ var allowed = map[string][]string{
 	"engine/conflict":      {"engine/cast", "engine/columntype", "engine/constraint", "engine/ingest", "engine/key", "engine/retained", "engine/rewrite", "catalog", "exec/duckdb", "sql/dialect", "sql/statement"},
 	"engine/rowlock":       {"catalog"},
 	"engine/transaction":   {"engine/lease", "engine/rowlock", "catalog"},
+	"engine/locking":       {"engine/retained", "engine/rewrite", "engine/rowlock", "engine/snapshot", "engine/transaction", "catalog", "exec/duckdb", "sql/bind", "sql/dialect", "sql/statement"},
 	"engine/lease":         {"engine/reader", "catalog", "memregion"},
 	"engine/overdue":       {},
 	"engine/worker":        {},

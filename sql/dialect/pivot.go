@@ -9,6 +9,7 @@ import (
 
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/tree"
 )
@@ -50,6 +51,25 @@ func PivotValues(rows array.RecordReader) ([]string, error) {
 		return nil, sqlerror.New("22023", "PIVOT finds no value to make a column of").WithHint(PivotAdvice)
 	}
 	return values, nil
+}
+
+// ExpandPivots writes the values that a text leaves out, which values asks for by queries. A text without such a PIVOT
+// is given back as it is.
+func ExpandPivots(text string, values func(query string) ([]string, error)) (string, edit.List, error) {
+	items := PivotItems(text)
+	if len(items) == 0 {
+		return text, nil, nil
+	}
+	edited := edit.New(text)
+	for _, item := range items {
+		list, err := values(item.Values)
+		if err != nil {
+			return text, nil, err
+		}
+		edited.Replace(item.At.Start, item.At.End, " IN ("+strings.Join(list, ", ")+") ")
+	}
+	expanded, made := edited.Text()
+	return expanded, made, nil
 }
 
 // RefusePivot: a view would keep the values of the day on which it was made.
