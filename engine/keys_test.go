@@ -174,3 +174,16 @@ func TestKeysOfLoads(t *testing.T) {
 	require.Equal(t, "23505", state(t, err))
 	require.Equal(t, []string{"3"}, rows(t, s, "SELECT a FROM t"))
 }
+
+// The key is shown as PostgreSQL shows its values.
+func TestKeysAreShown(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	exec(t, s, `CREATE TABLE t (u uuid, b bytea, d date, at timestamp, n numeric(10,2), f boolean,
+		PRIMARY KEY (u, b, d, at, n, f))`)
+	row := `INSERT INTO t VALUES ('A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11', 'a\xFF'::blob, '2020-01-02',
+		'2020-01-02 03:04:05.5', 1.5, true)`
+	exec(t, s, row)
+	require.Equal(t, `23505 Key (u, b, d, at, n, f)=(a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11, \x61ff, 2020-01-02, `+
+		"2020-01-02 03:04:05.5, 1.50, t) already exists.", keyRefused(t, s, row))
+}

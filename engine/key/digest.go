@@ -2,6 +2,7 @@ package key
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -90,6 +91,16 @@ func shown(c arrow.Array, row int) string {
 		return at.Format(layout)
 	case *array.Dictionary:
 		return shown(c.Dictionary(), c.GetValueIndex(row))
+	case *array.FixedSizeBinary: // a uuid
+		digits := hex.EncodeToString(c.Value(row))
+		for _, at := range []int{20, 16, 12, 8} {
+			if at < len(digits) {
+				digits = digits[:at] + "-" + digits[at:]
+			}
+		}
+		return digits
+	case interface{ Value(row int) []byte }:
+		return `\x` + hex.EncodeToString(c.Value(row))
 	}
 	return c.ValueStr(row)
 }
