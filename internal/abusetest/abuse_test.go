@@ -93,8 +93,8 @@ func TestAbuse(t *testing.T) {
 
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	first := n.attackers(order{Seed: seed + 1, For: 2 * part})
-	good.serveUntil(t.Context(), time.Now().Add(2*part))
+	first := n.attackers(order{Seed: seed + 1, For: duration})
+	good.serveUntil(t.Context(), time.Now().Add(duration))
 	first.end(t)
 	n.cleanUp(t)
 	before := n.least(good, func(least cgroup.Usage, since time.Duration) bool { return since > patience/2 })

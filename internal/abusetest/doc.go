@@ -23,9 +23,10 @@
 //   - AB3: an attack hears nothing but refusals that say so (53200, 54000, 53400 and what follows from them), and those
 //     who ask for little get it.
 //   - AB4: the customer's answers are right; that there is no memory just now it may hear.
-//   - AB5: when the attackers are gone, the account is empty and memory within 10 % of what it was after a first, short
-//     round of them: by then the node has what it keeps once it has been used (threads, the tables of allocators and of
-//     Go's runtime), and whatever grows with attacks shows.
+//   - AB5: when the attackers are gone, the account is empty and memory within 10 % of its level: what it was after a first
+//     round of them, as long and as hard. By then the node has what it keeps once it has been used so (allocators'
+//     records of as many extents as there ever were at once, page tables, slabs and spans of which something is in use),
+//     and whatever grows with attacks shows.
 //   - AB6: where no control group can be made the tests are skipped and say so, unless CSMSQL_CGROUPS=required
 //     (continuous integration): then they fail.
 //
