@@ -328,3 +328,49 @@ func TestForUpdatePrepared(t *testing.T) {
 	exec(t, s, "ROLLBACK")
 
 }
+
+// TR5, K13: a locked row that another node changes, or that a TRUNCATE takes away, is told: by the next statement that
+// sees it, or by COMMIT. One that only lies elsewhere, or others beside it, is no matter.
+func TestLocksThatAreBroken(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2)
+	s, other := c.session(0), c.session(1)
+	exec(t, s, "CREATE TABLE t (k int, n int); CREATE TABLE u (k int); INSERT INTO t SELECT i, 0 FROM range(4) r(i); INSERT INTO t SELECT i, 0 FROM range(4, 8) r(i)")
+	const repeatable = "BEGIN ISOLATION LEVEL REPEATABLE READ; "
+	for _, x := range []struct {
+		what, begin, theirs, then, state string
+	}{
+		{"changed elsewhere", "BEGIN; ", "UPDATE t SET n = n + 1 WHERE k = 1", "INSERT INTO u VALUES (1)", "40001"},
+		{"changed elsewhere, one snapshot", repeatable, "UPDATE t SET n = n + 1 WHERE k = 1", "INSERT INTO u VALUES (1)", "40001"},
+		{"the table is written, too", repeatable, "UPDATE t SET n = n + 1 WHERE k = 1", "UPDATE t SET n = 5 WHERE k = 3", "40001"},
+		{"only locked", repeatable, "UPDATE t SET n = n + 1 WHERE k = 1", "SELECT 1", "40001"},
+		{"another row", repeatable, "UPDATE t SET n = n + 1 WHERE k = 2", "INSERT INTO u VALUES (2)", ""},
+		{"another row, and it moves", "BEGIN; ", "UPDATE t SET n = n + 1 WHERE k = 2", "INSERT INTO u VALUES (2); SELECT * FROM t", ""},
+		{"folded", repeatable, "INSERT INTO t VALUES (8, 0); VACUUM t", "UPDATE t SET n = 6 WHERE k = 1", ""},
+		{"folded, and it moves", "BEGIN; ", "INSERT INTO t VALUES (9, 0); VACUUM t", "SELECT * FROM t; INSERT INTO u VALUES (3)", ""},
+		{"truncated here", repeatable, "here", "INSERT INTO u VALUES (4)", "40001"},
+	} {
+		t.Run(x.what, func(t *testing.T) {
+			before := rows(t, s, "SELECT count(*) FROM u")
+			exec(t, s, x.begin+"SELECT * FROM t WHERE k = 1 FOR UPDATE")
+			if x.theirs == "here" {
+				exec(t, c.session(0), "TRUNCATE t")
+			} else {
+				exec(t, other, x.theirs)
+			}
+			_, err := s.Exec(t.Context(), x.then)
+			if err == nil {
+				_, err = s.Exec(t.Context(), "COMMIT")
+			}
+			if x.state == "" {
+				require.NoError(t, err)
+				return
+			}
+			requireState(t, x.state, err)
+			if s.Status() != engine.Idle {
+				exec(t, s, "ROLLBACK")
+			}
+			require.Equal(t, before, rows(t, s, "SELECT count(*) FROM u"))
+		})
+	}
+}

@@ -44,30 +44,35 @@ func (q *Query) Plan(v *snapshot.View) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{}
-	words := q.Plain
+	var targets []*target
 	for _, w := range list {
 		version, err := q.version(v, w)
 		if err != nil {
 			return nil, err
 		}
-		if version == nil {
-			continue
+		if version != nil {
+			targets = append(targets, &target{wanted: w, numbers: &snapshot.Numbers{Version: version}})
 		}
-		for _, f := range version.Table().Columns.Fields() {
+	}
+	return q.planOf(targets)
+}
+
+// planOf has the rows of targets numbered by names that the query has nowhere.
+func (q *Query) planOf(targets []*target) (p *Plan, err error) {
+	p = &Plan{targets: targets}
+	words := q.Plain
+	for _, t := range targets {
+		for _, f := range t.numbers.Version.Table().Columns.Fields() {
 			words += " " + f.Name
 		}
-		p.targets = append(p.targets, &target{
-			wanted: w, mode: mode(w.strength), numbers: &snapshot.Numbers{Version: version},
-		})
 	}
-	for i, t := range p.targets {
-		t.numbers = rewrite.NumbersFor(t.numbers.Version, words)
+	for i, t := range targets {
+		t.mode, t.numbers = mode(t.strength), rewrite.NumbersFor(t.numbers.Version, words)
 		p.prefix = strings.ToLower(t.numbers.Column)
 		t.numbers.Schema, t.numbers.Column = fmt.Sprint(t.numbers.Schema, i), fmt.Sprint(t.numbers.Column, i)
 		p.Numbered = append(p.Numbered, t.numbers)
 	}
-	p.Text, err = q.text(p.targets)
+	p.Text, err = q.text(targets)
 	return p, err
 }
 
