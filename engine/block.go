@@ -56,7 +56,7 @@ type block struct {
 	// proposes: it has an INSERT … ON CONFLICT, for which a key that others have committed meanwhile is a lost race.
 	proposes bool
 	// emptied are the tables that the block truncated since its last savepoint.
-	emptied map[catalog.TableID]bool
+	emptied []catalog.TableID
 }
 
 // Status of a session between statements, as the protocol shows it.

@@ -290,7 +290,10 @@ func (st *Statement) rename(ctx context.Context, head *statement.Rename) (*Rows,
 	return st.alter(ctx, head.Name, head.IfExists, func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View,
 		version *catalog.TableVersion) error {
 		from := version.Table().Name
-		to := catalog.TableName{Schema: from.Schema, Name: head.To}
+		to, err := v.Qualify(statement.Name{Schema: from.Schema, Name: head.To})
+		if err != nil {
+			return err
+		}
 		if err := tx.RenameTable(from, to); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/engine/alteration"
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/dependency"
+	"github.com/csmsql/csmsql/engine/index"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -33,7 +34,8 @@ func isState(err error, state string) bool {
 // alterations alters tables in a transaction whose contents v shows.
 func (s *Session) alterations(tx *catalog.Transaction, v *snapshot.View) alteration.Host {
 	return alteration.Host{
-		Sequences: s.sequenceChanges(tx, v), Definitions: s.definitions, Views: s.viewTexts, Whole: s.engine.keys.Whole,
+		Sequences: s.sequenceChanges(tx, v), Definitions: s.definitions, Views: s.viewTexts,
+		Whole: s.engine.keys.Whole, Order: s.engine.upkeep.Order,
 		Seeing: func(contents *catalog.Contents) *snapshot.View { return s.seeing(contents, v.Lease.Hold(), v.Own) },
 		Plan: func(ctx context.Context, v *snapshot.View, text string) (*arrow.Schema, error) {
 			plan, err := s.planQuery(ctx, dialect.SourceOf(text), v)
@@ -143,6 +145,9 @@ func (st *Statement) setSchema(ctx context.Context, head *statement.SetSchema) (
 		from := version.Table().Name
 		to, err := v.Qualify(statement.Name{Schema: head.Schema, Name: from.Name})
 		if err != nil || from == to { // it is there
+			return err
+		}
+		if err := index.Follow(tx.Contents(), version.Table(), to.Schema); err != nil {
 			return err
 		}
 		if err := tx.RenameTable(from, to); err != nil {

@@ -77,7 +77,7 @@ func TestKeysThatCannotBe(t *testing.T) {
 		"CREATE TABLE t (a int PRIMARY KEY, PRIMARY KEY (a))":            "42P16",
 		"CREATE TABLE t (a int STORAGE plain)":                           "0A000",
 		"CREATE TABLE t (a text COMPRESSION lz4)":                        "0A000",
-		"ALTER TABLE p ADD CONSTRAINT c PRIMARY KEY USING INDEX i":       "0A000",
+		"ALTER TABLE p ADD CONSTRAINT c PRIMARY KEY USING INDEX i":       "42704",
 		"ALTER TABLE p ADD PRIMARY KEY (x), ADD PRIMARY KEY (y)":         "42P16",
 		"ALTER TABLE nosuch ADD PRIMARY KEY (x)":                         "42P01",
 		"ALTER TABLE p VALIDATE CONSTRAINT c":                            "0A000",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/csmsql/csmsql/catalog"
@@ -12,9 +11,9 @@ import (
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/comment"
 	"github.com/csmsql/csmsql/engine/definition"
+	"github.com/csmsql/csmsql/engine/index"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
-	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/reference"
 	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -35,6 +34,12 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 		}
 		if tag, do := sequence.Command(head); do != nil {
 			return done(tag, 0), s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error { return do(ctx, s.sequenceChanges(tx, v)) })
+		}
+		if tag, do := index.Command(head); do != nil {
+			change := func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View) error {
+				return do(ctx, s.indexChanges(tx, v))
+			}
+			return done(tag, 0), st.writeRows(ctx, new(int64), change)
 		}
 		switch head := head.(type) {
 		case *statement.CreateTable:
@@ -62,12 +67,9 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 		case *statement.SetSchema:
 			return st.setSchema(ctx, head)
 		case *statement.AddConstraint:
-			return st.alterTable(ctx, &statement.AlterTable{Name: head.Name, IfExists: head.IfExists,
-				Actions: []statement.Action{{Kind: statement.AddKey, Constraints: head.Constraints}}})
+			return st.alterTable(ctx, head.Alter())
 		case *statement.DropConstraint:
-			return st.alterTable(ctx, &statement.AlterTable{Name: head.Name, IfExists: head.IfExists,
-				Actions: []statement.Action{{Kind: statement.RemoveConstraint, Constraint: head.Constraint,
-					Exists: head.Missing, Cascade: head.Cascade}}})
+			return st.alterTable(ctx, head.Alter())
 		case *statement.Empty:
 			return done("", 0), nil
 		case *statement.DiscardTemporary:
@@ -85,10 +87,8 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 		case *statement.Begin:
 			return done("BEGIN", 0), s.begin(head.Modes)
 		case *statement.SetModes:
-			if head.Session {
-				return done("SET", 0), s.setCharacteristics(head.Modes)
-			}
-			return done("SET", 0), s.setTransaction(head.Modes)
+			set := map[bool]func(statement.Modes) error{true: s.setCharacteristics, false: s.setTransaction}[head.Session]
+			return done("SET", 0), set(head.Modes)
 		case *statement.Commit:
 			return s.endBlock(ctx, head.Chain, true)
 		case *statement.Rollback:
@@ -211,6 +211,13 @@ func (s *Session) sequenceChanges(tx *catalog.Transaction, v *snapshot.View) *se
 	}
 }
 
+func (s *Session) indexChanges(tx *catalog.Transaction, v *snapshot.View) *index.Changes {
+	return &index.Changes{
+		Tx: tx, View: v, InBlock: s.block != nil && !s.block.implicit, Notice: s.noticed,
+		Whole: s.engine.keys.Whole, Order: s.engine.upkeep.Order,
+	}
+}
+
 // makeRoom looks whether the name is taken, and frees it for OR REPLACE. exists: IF NOT EXISTS applies.
 func (s *Session) makeRoom(tx *catalog.Transaction, v *snapshot.View, name catalog.TableName, ifNotExists, orReplace bool) (exists bool, err error) {
 	version := v.Find(name.Schema, name.Name)
@@ -309,15 +316,13 @@ func (s *Session) createSchema(ctx context.Context, head *statement.CreateSchema
 		return nil, err
 	}
 	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
-		if v.Contents.HasSchema(head.Name) && head.IfNotExists {
-			s.notice(Notice{Severity: "NOTICE", State: "42P06", Message: fmt.Sprintf("schema %q already exists, skipping", head.Name)})
+		err := definition.NewSchema(v.Contents, head.Name)
+		if isState(err, "42P06") && head.IfNotExists {
+			s.notice(Notice{Severity: "NOTICE", State: "42P06", Message: err.Error() + ", skipping"})
 			return nil
 		}
-		if v.Contents.HasSchema(head.Name) {
-			return sqlerror.New("42P06", "schema %q already exists", head.Name)
-		}
-		if strings.HasPrefix(head.Name, "pg_") || head.Name == "information_schema" || head.Name == names.SystemSchema {
-			return sqlerror.New("42939", "unacceptable schema name %q", head.Name).WithHint("The prefix \"pg_\" and the name \"csm\" are reserved for system schemas.")
+		if err != nil {
+			return err
 		}
 		return tx.CreateSchema(head.Name)
 	})

@@ -75,25 +75,15 @@ func (s *Session) setConstraints(ctx context.Context, head *statement.SetConstra
 
 // emptied notes that the open block truncated a table.
 func (s *Session) emptied(table catalog.TableID) {
-	if s.block == nil {
-		return
+	if s.block != nil {
+		s.block.emptied = append(s.block.emptied, table)
 	}
-	if s.block.emptied == nil {
-		s.block.emptied = map[catalog.TableID]bool{}
-	}
-	s.block.emptied[table] = true
 }
 
 // mayFreeze holds COPY … FREEZE to PostgreSQL's rule: only rows of a table that nobody else can see may be written as if they had always
 // been there.
 func (s *Session) mayFreeze(tx *catalog.Transaction, head *statement.Copy, table catalog.Table) error {
-	if !head.Freeze() {
-		return nil
-	}
-	if slices.Contains(tx.Redefined(), table.Name) {
-		return nil
-	}
-	if s.block != nil && s.block.emptied[table.ID] {
+	if !head.Freeze() || slices.Contains(tx.Redefined(), table.Name) || s.block != nil && slices.Contains(s.block.emptied, table.ID) {
 		return nil
 	}
 	return sqlerror.New("55000", "cannot perform COPY FREEZE because the table was not created or truncated in the current subtransaction").

@@ -42,6 +42,8 @@ type Host struct {
 	Drop func(list []dependency.Object) error
 	// Whole is an error if rows of a version have a key twice that an older declaration has not.
 	Whole func(ctx context.Context, version *catalog.TableVersion, table, older catalog.Table) error
+	// Order sorts the rows that are there by the columns of keys and indexes.
+	Order func(ctx context.Context, tx *catalog.Transaction, name catalog.TableName) error
 	// Sequences are those of the transaction.
 	Sequences *sequence.Changes
 	// Notice tells the client something.
@@ -197,7 +199,9 @@ func (a *alteration) dropNotNull(c *column) error {
 }
 
 func (a *alteration) removeConstraint(action statement.Action) error {
-	at := slices.IndexFunc(a.checks, func(k constraint.Constraint) bool { return k.Name == action.Constraint })
+	at := slices.IndexFunc(a.checks, func(k constraint.Constraint) bool {
+		return k.Name == action.Constraint && !k.IsIndex()
+	})
 	switch {
 	case at >= 0:
 		return a.removeKey(at, action.Cascade)
@@ -300,7 +304,31 @@ func (a *alteration) finish(ctx context.Context) error {
 	if err := a.followViews(ctx, dependents); err != nil {
 		return err
 	}
-	return a.holds(ctx, columns, before)
+	if err := a.holds(ctx, columns, before); err != nil {
+		return err
+	}
+	return a.order(ctx, columns, before)
+}
+
+// order sorts the rows that are there if they are to be found by other columns than before.
+func (a *alteration) order(ctx context.Context, columns *arrow.Schema, before []constraint.Constraint) error {
+	after, err := constraint.Of(columns)
+	if err != nil {
+		return err
+	}
+	known := constraint.Sorted(before)
+	for _, names := range constraint.Sorted(after) {
+		for _, name := range names {
+			if f := columns.Field(ingest.Index(columns, name)); ingest.CanHash(f) != nil {
+				return sqlerror.New("0A000", "column %q of an index cannot be of type %s", name, f.Type).
+					WithHint("Drop the index first.")
+			}
+		}
+		if !slices.ContainsFunc(known, func(list []string) bool { return slices.Equal(list, names) }) {
+			return a.Order(ctx, a.tx, a.table.Name)
+		}
+	}
+	return nil
 }
 
 // addKeys gives the columns the constraints that are added.

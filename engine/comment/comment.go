@@ -46,6 +46,9 @@ func Put(tx *catalog.Transaction, v *snapshot.View, head *statement.Comment) err
 		}
 		return tx.CommentSchema(head.Name.Name, head.Text)
 	}
+	if head.Object == statement.Index {
+		return ofIndex(tx, v, head)
+	}
 	version := v.Lookup(head.Name.Database, head.Name.Schema, head.Name.Name)
 	view := v.LookupView(head.Name.Database, head.Name.Schema, head.Name.Name)
 	if err := fits(head, version != nil, view); err != nil {
@@ -60,6 +63,30 @@ func Put(tx *catalog.Transaction, v *snapshot.View, head *statement.Comment) err
 		return err
 	}
 	return tx.Redeclare(table.Name, columns)
+}
+
+// ofIndex is COMMENT ON INDEX, of an index or of a key's.
+func ofIndex(tx *catalog.Transaction, v *snapshot.View, head *statement.Comment) error {
+	place, err := constraint.Resolve(v.Contents, v.Path, head.Name.Schema, head.Name.Name)
+	if err == nil && place == nil {
+		err = sqlerror.New("42P01", "relation %q does not exist", head.Name.String())
+	}
+	if e, ok := err.(*sqlerror.Error); ok {
+		e.At = head.Name.At
+	}
+	if err != nil {
+		return err
+	}
+	if k := &place.List[place.At]; k.IsIndex() {
+		k.Comment = head.Text
+	} else {
+		k.IndexComment = head.Text
+	}
+	columns, err := constraint.Mark(place.Table.Table().Columns, place.List)
+	if err != nil {
+		return err
+	}
+	return tx.Redeclare(place.Table.Table().Name, columns)
 }
 
 // fits is an error unless what is there is what the statement says.
@@ -101,7 +128,7 @@ func commented(columns *arrow.Schema, relation string, head *statement.Comment) 
 			return nil, err
 		}
 		for i := range list {
-			if list[i].Name == head.Constraint {
+			if list[i].Name == head.Constraint && !list[i].IsIndex() {
 				list[i].Comment = head.Text
 				return constraint.Mark(columns, list)
 			}

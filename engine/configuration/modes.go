@@ -177,6 +177,12 @@ func Writes(head any, own snapshot.Temporary) string {
 		return "CREATE SEQUENCE"
 	case *statement.Comment:
 		return "COMMENT"
+	case *statement.CreateIndex:
+		return "CREATE INDEX"
+	case *statement.DropIndex:
+		return "DROP INDEX"
+	case *statement.Reindex:
+		return "REINDEX"
 	case *statement.AlterSequence:
 		return "ALTER SEQUENCE"
 	case *statement.Truncate:

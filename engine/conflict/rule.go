@@ -111,7 +111,7 @@ func arbitrated(head *statement.Insert, table catalog.Table) (*Rule, error) {
 func (r *Rule) named(keys []key.Key) error {
 	name := r.head.Conflict.Constraint
 	for _, k := range keys {
-		if k.Name == name {
+		if k.Name == name && !k.IsIndex() {
 			r.arbiters = []key.Key{k}
 			return nil
 		}
@@ -120,7 +120,7 @@ func (r *Rule) named(keys []key.Key) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(list, func(c constraint.Constraint) bool { return c.Name == name }) {
+	if slices.ContainsFunc(list, func(c constraint.Constraint) bool { return c.Name == name && !c.IsIndex() }) {
 		return r.at(sqlerror.New("42809", "constraint in ON CONFLICT clause has no associated index"))
 	}
 	return r.at(sqlerror.New("42704", "constraint %q for table %q does not exist", name, r.table.Name.Name))

@@ -55,10 +55,15 @@ type Constraint struct {
 	// Orders are what an index says of the order of each column where it is not the default: "DESC", "NULLS FIRST",
 	// "DESC NULLS LAST"; shorter than Columns, or nil, if the rest have it.
 	Orders []string `json:"orders,omitempty"`
-	// Method is how an index was asked to be kept if that is not btree.
-	Method string `json:"method,omitempty"`
-	// Number by which clients know an index; 0: it follows from its name. One that gets another name keeps its number.
-	Number uint32 `json:"number,omitempty"`
+	// Classes are the operator classes of an index' columns where they are not the default, as Orders are.
+	Classes []string `json:"classes,omitempty"`
+	// Method is how an index was asked to be kept if that is not btree, and Options what WITH (…) said.
+	Method  string   `json:"method,omitempty"`
+	Options []string `json:"options,omitempty"`
+	// Born is the name that it had at first, from which the number follows by which clients know it; empty: Name.
+	Born string `json:"born,omitempty"`
+	// IndexComment is what COMMENT ON INDEX says of a key's index.
+	IndexComment string `json:"index_comment,omitempty"`
 	// Held says of a key, or a foreign key, that rows are held to it. Those of programs that could not do so are on
 	// record without it.
 	Held bool `json:"held,omitempty"`

@@ -21,7 +21,10 @@ func TestConstraintsTravel(t *testing.T) {
 		{Name: "f", Kind: constraint.ForeignKey, Columns: []string{"a"}, References: 1 << 63, ReferencedColumns: []string{"b"}, OnDelete: "CASCADE", Deferrable: true},
 	}
 	list = append(list,
-		constraint.Constraint{Name: "i", Kind: constraint.Index, Columns: []string{"a"}, Orders: []string{"DESC"}, Method: "hash", Number: 1 << 31},
+		constraint.Constraint{
+			Name: "i", Kind: constraint.Index, Columns: []string{"a"}, Method: "hash", Born: "h",
+			Orders: []string{"DESC"}, Classes: []string{"text_pattern_ops"}, Options: []string{"fillfactor=70"},
+		},
 		constraint.Constraint{Name: "j", Kind: constraint.Unique, Index: true, Held: true, Columns: []string{"a"}})
 	marked, err := constraint.Mark(schema, list)
 	require.NoError(t, err)

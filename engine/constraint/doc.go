@@ -26,5 +26,5 @@
 //
 // # What it does not do
 //
-// It evaluates nothing, and looks for no tables or columns: the engine does.
+// It evaluates nothing, and looks for no columns: the engine does. Of tables it finds the one whose index has a name.
 package constraint

@@ -41,6 +41,12 @@ func (r *Reader) Constrained(name catalog.TableName, schema *arrow.Schema,
 		return last(a) - last(b)
 	})
 	for _, w := range written {
+		if w.UsingIndex != "" {
+			if err := r.using(name, list, w); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		k, err := r.constraint(name, schema, list, w)
 		if err != nil {
 			e, ok := err.(*sqlerror.Error)
@@ -51,8 +57,10 @@ func (r *Reader) Constrained(name catalog.TableName, schema *arrow.Schema,
 		}
 		list = append(list, k)
 	}
-	for i, k := range list {
-		list[i] = k.Named(name.Name, list)
+	for i := len(have); i < len(list); i++ {
+		if list[i], err = r.named(name, list[i], list, have); err != nil {
+			return nil, err
+		}
 	}
 	fields := schema.Fields()
 	for _, k := range list {
@@ -64,6 +72,102 @@ func (r *Reader) Constrained(name catalog.TableName, schema *arrow.Schema,
 	}
 	meta := schema.Metadata()
 	return constraint.Mark(arrow.NewSchema(fields, &meta), list)
+}
+
+// named gives a constraint that is new in a list a name: none of the list's, and the name of a key, which has an index,
+// is that of no relation of the schema. have are the constraints that the table had.
+func (r *Reader) named(table catalog.TableName, k constraint.Constraint, list,
+	have []constraint.Constraint) (constraint.Constraint, error) {
+	var failed error
+	taken := func(name string) bool {
+		if slices.ContainsFunc(list, func(o constraint.Constraint) bool { return o.Name == name }) {
+			return true
+		}
+		is := false
+		if k.Unique() && failed == nil {
+			is, failed = r.taken(table, name)
+		}
+		return is && failed == nil
+	}
+	if k.Name != "" && k.Unique() {
+		failed = r.free(table, k.Name)
+	}
+	k = k.NamedBeside(table.Name, taken)
+	return k.Identified(have), failed
+}
+
+// free is an error if taken is true.
+func (r *Reader) free(table catalog.TableName, name string) error {
+	is, err := r.taken(table, name)
+	if is {
+		return sqlerror.New("42P07", "relation %q already exists", name)
+	}
+	return err
+}
+
+// using makes a key of a unique index of the table, which is in a list.
+func (r *Reader) using(table catalog.TableName, list []constraint.Constraint, w statement.Constraint) error {
+	at := slices.IndexFunc(list, func(o constraint.Constraint) bool { return o.Name == w.UsingIndex && o.HasIndex() })
+	if at < 0 {
+		return sqlerror.New("42704", "index %q does not exist", w.UsingIndex)
+	}
+	k := list[at]
+	unfit := sqlerror.New("42809", "%q is not a unique index", k.Name)
+	unfit.DetailText = "Cannot create a primary key or unique constraint using such an index."
+	switch {
+	case !k.IsIndex():
+		return sqlerror.New("55000", "index %q is already associated with a constraint", k.Name)
+	case !k.Unique():
+		return unfit
+	case slices.ContainsFunc(k.Orders, func(order string) bool { return order != "" }), len(k.Classes) > 0:
+		unfit.Message = fmt.Sprintf("index %q has a column that is not in default order", k.Name)
+		return unfit
+	case w.Deferred:
+		return sqlerror.New("0A000", "%s … INITIALLY DEFERRED is not supported", k.Words())
+	}
+	if w.Name != "" && w.Name != k.Name {
+		if slices.ContainsFunc(list, func(o constraint.Constraint) bool { return o.Name == w.Name }) {
+			return sqlerror.New("42710", "constraint %q for relation %q already exists", w.Name, table.Name)
+		}
+		if err := r.free(table, w.Name); err != nil {
+			return err
+		}
+		k.Born, k.Name = k.FirstName(), w.Name
+	}
+	if w.Kind == statement.PrimaryKey {
+		if err := onlyPrimaryKey(table, list); err != nil {
+			return err
+		}
+		k.Kind = constraint.PrimaryKey
+	}
+	k.Index, k.Deferrable = false, w.Deferrable
+	k.IndexComment, k.Comment = k.Comment, ""
+	list[at] = k
+	return nil
+}
+
+// onlyPrimaryKey is an error if a table has a primary key.
+func onlyPrimaryKey(table catalog.TableName, list []constraint.Constraint) error {
+	if slices.ContainsFunc(list, func(o constraint.Constraint) bool { return o.Kind == constraint.PrimaryKey }) {
+		return sqlerror.New("42P16", "multiple primary keys for table %q are not allowed", table.Name)
+	}
+	return nil
+}
+
+// taken tells whether a relation of a table's schema has a name, but for the keys of what is called as the table: it is
+// the table, or goes.
+func (r *Reader) taken(table catalog.TableName, name string) (bool, error) {
+	full := catalog.TableName{Schema: table.Schema, Name: name}
+	if full == table {
+		return true, nil
+	}
+	at, err := constraint.IndexNamed(r.View.Contents, full)
+	if err != nil || at != nil && at.Table.Table().Name != table {
+		return err == nil, err
+	}
+	_, isTable := r.View.Contents.Table(full)
+	_, isView := r.View.Contents.View(full)
+	return isTable || isView, nil
 }
 
 // last is 1 of what is looked at behind the other constraints.
@@ -81,7 +185,11 @@ func (r *Reader) constraint(table catalog.TableName, schema *arrow.Schema, other
 		Name: w.Name, Match: w.Match, OnDelete: w.OnDelete, OnUpdate: w.OnUpdate,
 		Deferrable: w.Deferrable, Deferred: w.Deferred, NullsNotDistinct: w.NullsNotDistinct, NoInherit: w.NoInherit,
 	}
-	if w.Name != "" && slices.ContainsFunc(others, func(o constraint.Constraint) bool { return o.Name == w.Name }) {
+	at := slices.IndexFunc(others, func(o constraint.Constraint) bool { return o.Name == w.Name })
+	if w.Name != "" && at >= 0 {
+		if others[at].IsIndex() {
+			return k, sqlerror.New("42P07", "relation %q already exists", w.Name)
+		}
 		return k, sqlerror.New("42710", "constraint %q for relation %q already exists", w.Name, table.Name)
 	}
 	for i, name := range w.Columns {
@@ -107,8 +215,8 @@ func (r *Reader) constraint(table catalog.TableName, schema *arrow.Schema, other
 		return k, r.Checks.Expression(schema, k)
 	case statement.PrimaryKey:
 		k.Kind = constraint.PrimaryKey
-		if slices.ContainsFunc(others, func(o constraint.Constraint) bool { return o.Kind == constraint.PrimaryKey }) {
-			return k, sqlerror.New("42P16", "multiple primary keys for table %q are not allowed", table.Name)
+		if err := onlyPrimaryKey(table, others); err != nil {
+			return k, err
 		}
 	case statement.Unique:
 		k.Kind = constraint.Unique

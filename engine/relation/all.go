@@ -28,6 +28,7 @@ func All(contents *catalog.Contents, path []string) (schemas []pgcatalog.Schema,
 		r := OfTable(t)
 		tables[uint64(t.Table().ID)] = t.Table()
 		r.Constraints, r.Comment = Constraints(contents, t.Table()), comment.Of(t.Table().Columns)
+		r.Indexes = Indexes(t.Table())
 		for i := range r.Columns {
 			r.Columns[i].Default = sequence.Shown(r.Columns[i].Default, named, visible)
 		}

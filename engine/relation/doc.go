@@ -1,5 +1,5 @@
-// Package relation says how tables and views are shown in PostgreSQL's system catalogs: their numbers, columns, types
-// and constraints.
+// Package relation says how tables and views are shown in PostgreSQL's system catalogs: their numbers, columns, types,
+// constraints and indexes.
 //
 //	catalog.TableVersion ─► OfTable ─┐
 //	catalog.View ─────────► OfView ──┴► pgcatalog.Relation ─► pg_class, pg_attribute, pg_constraint of one session

@@ -34,8 +34,11 @@ func Constraints(contents *catalog.Contents, table catalog.Table) (shown []pgcat
 	}
 	action := map[string]byte{"": 'a', "RESTRICT": 'r', "CASCADE": 'c', "SET NULL": 'n', "SET DEFAULT": 'd'}
 	for _, k := range list {
+		if k.IsIndex() {
+			continue
+		}
 		c := pgcatalog.Constraint{
-			Name: k.Name, Kind: k.Kind[0], Columns: columnNumbers(table.Columns, k.Columns),
+			Name: k.Name, FirstName: k.FirstName(), Kind: k.Kind[0], Columns: columnNumbers(table.Columns, k.Columns),
 			Deferrable: k.Deferrable, Deferred: k.Deferred, Validated: k.Enforced(),
 			NoInherit: k.NoInherit, NullsNotDistinct: k.NullsNotDistinct, Expression: k.Expression, Comment: k.Comment,
 		}

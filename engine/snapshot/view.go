@@ -1,11 +1,13 @@
 package snapshot
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/positions"
+	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lookup"
 	"github.com/csmsql/csmsql/engine/names"
@@ -147,7 +149,7 @@ func OwnDatabase(database, name string) error {
 	return nil
 }
 
-// Qualify gives a new object its schema.
+// Qualify gives a new object its schema. No index has its name; tables and views are the catalog's to compare.
 func (v *View) Qualify(name statement.Name) (catalog.TableName, error) {
 	if err := OwnDatabase(name.Database, name.String()); err != nil {
 		return catalog.TableName{}, err
@@ -165,7 +167,11 @@ func (v *View) Qualify(name statement.Name) (catalog.TableName, error) {
 	if !v.Contents.HasSchema(schema) {
 		return catalog.TableName{}, sqlerror.New("3F000", "schema %q does not exist", schema)
 	}
-	return catalog.TableName{Schema: schema, Name: name.Name}, nil
+	full := catalog.TableName{Schema: schema, Name: name.Name}
+	if index, err := constraint.IndexNamed(v.Contents, full); index != nil || err != nil {
+		return full, cmp.Or(err, error(sqlerror.New("42P07", "relation %q already exists", name.Name)))
+	}
+	return full, nil
 }
 
 // HasView tells whether there is a view of that name.

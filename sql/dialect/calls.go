@@ -308,16 +308,20 @@ func (r *translation) rowsFrom(c *call, stop int) int {
 	alias := ""
 	switch {
 	case c.name == "unnest" && len(c.arguments) > 1:
-		r.replace(c.from, c.open.End(), "(SELECT unnest(")
+		head, tail, counted := "(SELECT unnest(", " AS unnest)", r.ordinality(stop)
+		if counted > stop {
+			head, tail = "(SELECT *, row_number() OVER () AS ordinality FROM "+head, tail+" AS unnest)"
+		}
+		r.replace(c.from, c.open.End(), head)
 		for _, comma := range c.commas {
 			r.replace(comma.Start, comma.End(), ") AS unnest, unnest(")
 		}
-		r.insert(stop, " AS unnest)", closes)
+		r.insert(stop, tail, closes)
 		if end, found := r.columnAlias(stop, ""); found {
 			return end
 		}
 		r.insert(stop, " AS unnest", closes)
-		return stop
+		return counted
 	case c.name == "generate_series" && c.texts, c.name != "generate_series" && c.name != "unnest":
 		r.seriesTexts(c)
 		r.replace(c.from, c.open.End(), "unnest("+pgcatalog.TranslatedPrefix+c.name+"(")
@@ -329,6 +333,20 @@ func (r *translation) rowsFrom(c *call, stop int) int {
 		r.insert(stop, alias, closes)
 	}
 	return end
+}
+
+// ordinality takes WITH ORDINALITY away, if it stands behind a table, and says what is behind it.
+func (r *translation) ordinality(stop int) int {
+	with := r.next(stop)
+	if !with.Is("with") {
+		return stop
+	}
+	word := r.next(with.End())
+	if !word.Is("ordinality") {
+		return stop
+	}
+	r.replace(with.Start, word.End(), "")
+	return word.End()
 }
 
 // seriesTexts gives the strings among the arguments of a series of times their types.

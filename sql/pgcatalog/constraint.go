@@ -12,6 +12,8 @@ import (
 // Constraint of a table.
 type Constraint struct {
 	Name string
+	// FirstName is the one that it had at first, from which its object ID follows (P3).
+	FirstName string
 	// Kind is pg_constraint.contype: 'c', 'p', 'u' or 'f'.
 	Kind byte
 	// Columns are the numbers of its columns, from 1.
@@ -38,35 +40,25 @@ func constraintOID(relation uint32, name string) uint32 {
 	return 1<<30 | h.Sum32()>>2
 }
 
+func (k *Constraint) oid(r *Relation) uint32 { return constraintOID(r.OID, k.FirstName) }
+
 func constraintRows(relations []Relation, oids map[string]uint32) rowSet {
 	rows := rowSet{
 		{name: "oid", duckType: "UINTEGER"}, {name: "name", duckType: "VARCHAR"}, {name: "relation", duckType: "UINTEGER"}, {name: "schema_oid", duckType: "UINTEGER"},
 		{name: "kind", duckType: "VARCHAR"}, {name: "columns", duckType: "SMALLINT[]"}, {name: "references", duckType: "UINTEGER"}, {name: "reference_columns", duckType: "SMALLINT[]"},
 		{name: "on_update", duckType: "VARCHAR"}, {name: "on_delete", duckType: "VARCHAR"}, {name: "match", duckType: "VARCHAR"}, {name: "deferrable", duckType: "BOOLEAN"},
 		{name: "deferred", duckType: "BOOLEAN"}, {name: "validated", duckType: "BOOLEAN"}, {name: "no_inherit", duckType: "BOOLEAN"}, {name: "nulls_not_distinct", duckType: "BOOLEAN"},
-		{name: "definition", duckType: "VARCHAR"}, {name: "expression", duckType: "VARCHAR"}, {name: "index_definition", duckType: "VARCHAR"},
+		{name: "definition", duckType: "VARCHAR"}, {name: "expression", duckType: "VARCHAR"},
 	}
 	for i := range relations {
 		r := &relations[i]
 		for _, k := range r.Constraints {
-			rows.add(number(constraintOID(r.OID, k.Name)), text(k.Name), number(r.OID), number(oids[r.Schema]), text(string(k.Kind)), numbers(k.Columns), number(k.References), numbers(k.ReferenceColumns),
+			rows.add(number(k.oid(r)), text(k.Name), number(r.OID), number(oids[r.Schema]), text(string(k.Kind)), numbers(k.Columns), number(k.References), numbers(k.ReferenceColumns),
 				letter(k.OnUpdate), letter(k.OnDelete), letter(k.Match), boolean(k.Deferrable), boolean(k.Deferred), boolean(k.Validated), boolean(k.NoInherit), boolean(k.NullsNotDistinct),
-				text(k.Definition), optional(k.Expression), optional(r.indexDefinition(k)))
+				text(k.Definition), optional(k.Expression))
 		}
 	}
 	return rows
-}
-
-// indexDefinition is how the index of a key would be made.
-func (r *Relation) indexDefinition(k Constraint) string {
-	if k.Kind != 'p' && k.Kind != 'u' {
-		return ""
-	}
-	names := make([]string, len(k.Columns))
-	for i, n := range k.Columns {
-		names[i] = plainIdentifier(r.Columns[n-1].Name)
-	}
-	return "CREATE UNIQUE INDEX " + plainIdentifier(k.Name) + " ON " + plainIdentifier(r.Schema) + "." + plainIdentifier(r.Name) + " USING none (" + strings.Join(names, ", ") + ")"
 }
 
 // plainIdentifier quotes what must be, as quote_ident does.

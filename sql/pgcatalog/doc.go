@@ -3,7 +3,7 @@
 //	 psql, drivers                                        engine
 //	      │ SELECT … FROM pg_catalog.pg_class c …            │ Contents of one revision → []Relation
 //	      ▼                                                  ▼
-//	IsCatalogQuery? ── Rewrite ──► SQL for DuckDB       Refresh ──► temp.csm_relation, csm_column, csm_constraint, csm_schema
+//	IsCatalogQuery? ── Rewrite ──► SQL for DuckDB       Refresh ──► temp.csm_relation, csm_column, csm_constraint, csm_index, csm_schema
 //	      no: left as it is            │                                  │        (one copy per connection)
 //	                                   ▼                                  ▼
 //	     pg_compat.pg_class, … views: static rows (data/*.tsv)  ∪  rows of what users made (data/relations.sql)

@@ -109,6 +109,9 @@ func (w *rewriter) typeCast(n *pg.Node, c *pg.TypeCast, shown bool) {
 	switch {
 	case c.Arg == nil || c.TypeName == nil:
 		return
+	case known && castTypes[name] == "text" && w.isVector(c.Arg):
+		n.Node = w.vectorText(c.Arg).Node
+		return
 	case known && prefix != "" && !isList:
 		n.Node = w.lookup(c.Arg, prefix, shown).Node
 		return

@@ -43,6 +43,7 @@ type model struct {
 	names     []string                   // all relations
 	oids      map[string]bool            // names of columns whose type is an object ID
 	types     map[string]uint32          // columns' names → the type they have wherever they occur, if PostgreSQL's is narrower than DuckDB's
+	vectors   map[string]bool            // names of columns that are int2vector or oidvector wherever they occur
 	session   map[string]bool            // functions of pg_session
 	compat    map[string]bool            // functions of pg_compat
 	quiet     map[string]bool            // functions of pg_quiet
@@ -62,7 +63,8 @@ func readFile(name string) string {
 }
 
 func loadModel() (*model, error) {
-	m := &model{relations: map[string]*systemRelation{}, oids: map[string]bool{}, types: map[string]uint32{}, session: map[string]bool{}, compat: map[string]bool{}, quiet: map[string]bool{}, tables: map[string]bool{}, functions: map[string]bool{}}
+	m := &model{relations: map[string]*systemRelation{}, oids: map[string]bool{}, types: map[string]uint32{},
+		vectors: map[string]bool{}, session: map[string]bool{}, compat: map[string]bool{}, quiet: map[string]bool{}, tables: map[string]bool{}, functions: map[string]bool{}}
 	if err := m.loadColumns(); err != nil {
 		return nil, err
 	}
@@ -102,6 +104,9 @@ func (m *model) loadColumns() error {
 			m.oids[c.name] = true
 		}
 		m.noteType(c)
+		isVector := c.typeName == "int2vector" || c.typeName == "oidvector"
+		was, known := m.vectors[c.name]
+		m.vectors[c.name] = isVector && (!known || was)
 	}
 	return nil
 }

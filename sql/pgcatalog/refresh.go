@@ -18,6 +18,8 @@ type Relation struct {
 	Columns []Column
 	// Constraints of a table.
 	Constraints []Constraint
+	// Indexes are those of its keys, and others.
+	Indexes []Index
 	// Rows and Bytes of a table, as far as they are known.
 	Rows, Bytes int64
 	// Definition is a view's query.
@@ -98,12 +100,19 @@ func Refresh(exec func(sql string) error, relations []Relation, schemas []Schema
 			oids[r.Schema] = schemaOID(Schema{Name: r.Schema})
 		}
 	}
+	classes, err := operatorClasses()
+	if err != nil {
+		return err
+	}
 	var b strings.Builder
 	b.WriteString("SET VARIABLE csm_database = " + quoteLiteral(databaseName) + ";\n")
 	schemaRows(oids).write(&b, "csm_schema")
 	relationRows(relations, oids).write(&b, "csm_relation")
 	columnRows(relations).write(&b, "csm_column")
 	constraintRows(relations, oids).write(&b, "csm_constraint")
+	indexes, indexColumns := indexRows(relations, oids, classes)
+	indexes.write(&b, "csm_index")
+	indexColumns.write(&b, "csm_index_column")
 	sequenceRows(relations).write(&b, "csm_sequences")
 	commentRows(relations, schemas, oids).write(&b, "csm_comment")
 	if err := exec(b.String()); err != nil {
@@ -113,7 +122,7 @@ func Refresh(exec func(sql string) error, relations []Relation, schemas []Schema
 }
 
 // OwnTables are the temporary tables of every connection, as a list in SQL. (duckdb.sql hides them.)
-const OwnTables = "('csm_schema', 'csm_relation', 'csm_column', 'csm_constraint', 'csm_sequences', 'csm_comment')"
+const OwnTables = "('csm_schema', 'csm_relation', 'csm_column', 'csm_constraint', 'csm_index', 'csm_index_column', 'csm_sequences', 'csm_comment')"
 
 // IsOwnTable tells whether one of them has the name.
 func IsOwnTable(name string) bool {
@@ -250,7 +259,10 @@ func commentRows(relations []Relation, schemas []Schema, oids map[string]uint32)
 			add(r.OID, classRelation, n+1, c.Comment)
 		}
 		for _, k := range r.Constraints {
-			add(constraintOID(r.OID, k.Name), classConstraint, 0, k.Comment)
+			add(k.oid(r), classConstraint, 0, k.Comment)
+		}
+		for _, x := range r.Indexes {
+			add(constraintOID(r.OID, x.FirstName), classRelation, 0, x.Comment)
 		}
 	}
 	return rows

@@ -24,6 +24,9 @@ func Rewrite(sql string, parsed *pg.ParseResult) (string, error) {
 	copied := proto.Clone(parsed).(*pg.ParseResult)
 	w := &rewriter{model: m, hidden: commonTables(parsed)}
 	w.message(copied.ProtoReflect())
+	if len(copied.Stmts) == 1 {
+		w.showVectors(copied.Stmts[0].Stmt.GetSelectStmt())
+	}
 	made := withoutPlaces(proto.Clone(copied).(*pg.ParseResult))
 	out, err := deparse(copied)
 	if err != nil {
@@ -87,6 +90,9 @@ func (w *rewriter) node(n *pg.Node, shown bool) {
 	case *pg.Node_ResTarget:
 		w.nodes(x.ResTarget.Indirection, false)
 		w.optional(x.ResTarget.Val, true)
+	case *pg.Node_AIndirection:
+		w.subscript(x.AIndirection)
+		w.below(n)
 	case *pg.Node_CaseExpr:
 		w.caseExpr(x.CaseExpr, shown)
 	case *pg.Node_CoalesceExpr:
@@ -210,20 +216,39 @@ func (m *model) macro(schema, name string) (ourSchema string, ok bool) {
 }
 
 // textFunctions look at their arguments as text.
-var textFunctions = map[string]bool{"quote_ident": true, "concat": true, "concat_ws": true, "string_agg": true, "array_agg": true, "lower": true, "upper": true, "replace": true, "length": true}
+var textFunctions = map[string]bool{
+	TranslatedPrefix + "text": true, "quote_ident": true, "concat": true, "concat_ws": true, "string_agg": true, "array_agg": true, "lower": true, "upper": true,
+	"replace": true, "length": true,
+}
 
 // relationFunctions take a regclass first: an object ID or a name.
 var relationFunctions = map[string]bool{"pg_relation_size": true, "pg_table_size": true, "pg_total_relation_size": true, "pg_indexes_size": true, "pg_relation_filenode": true, "pg_get_viewdef": true}
 
+// withoutName gives the object ID of a relation whose name an expression is, where that can be seen: to look for the
+// name, and by the name for the relation, costs a join with all names, twice.
+func withoutName(n *pg.Node) *pg.Node {
+	named := n.GetTypeCast().GetArg()
+	if f := n.GetFuncCall(); f != nil && len(f.Args) == 1 && lastText(f.Funcname) == TranslatedPrefix+"text" {
+		named = f.Args[0]
+	}
+	if _, name := typeName(named.GetTypeCast().GetTypeName()); name == "regclass" {
+		return cast(named.GetTypeCast().Arg, "text")
+	}
+	return n
+}
+
 func (w *rewriter) funcCall(f *pg.FuncCall) {
 	schema, name := functionName(f)
+	if name == "pg_get_serial_sequence" && len(f.Args) > 0 {
+		f.Args[0] = withoutName(f.Args[0])
+	}
 	w.nodes(f.Args, textFunctions[name])
 	w.nodes(f.AggOrder, false)
 	w.optional(f.AggFilter, false)
 	if f.Over != nil {
 		w.message(f.Over.ProtoReflect())
 	}
-	if name == "" {
+	if name == "" || w.vectorCall(f, name) {
 		return
 	}
 	if ours, ok := w.model.macro(schema, name); ok {

@@ -11,6 +11,17 @@ type AlterTable struct {
 	Actions  []Action
 }
 
+// Alter is a constraint that is added as an action.
+func (k *AddConstraint) Alter() *AlterTable {
+	return &AlterTable{Name: k.Name, IfExists: k.IfExists, Actions: []Action{{Kind: AddKey, Constraints: k.Constraints}}}
+}
+
+// Alter is a constraint that goes as an action.
+func (k *DropConstraint) Alter() *AlterTable {
+	action := Action{Kind: RemoveConstraint, Constraint: k.Constraint, Exists: k.Missing, Cascade: k.Cascade}
+	return &AlterTable{Name: k.Name, IfExists: k.IfExists, Actions: []Action{action}}
+}
+
 // SetSchema is ALTER TABLE … SET SCHEMA, or of a sequence.
 type SetSchema struct {
 	Object   Object // Sequence; empty: a table

@@ -25,8 +25,10 @@ type Constraint struct {
 	Deferrable, Deferred         bool
 	NullsNotDistinct, NotChecked bool // NotChecked: NOT VALID
 	NoInherit                    bool
-	Text                         string // as it was written, without its name
-	At                           int    // where, in characters from 1
+	// UsingIndex is the unique index that becomes a key; empty: it gets one.
+	UsingIndex string
+	Text       string // as it was written, without its name
+	At         int    // where, in characters from 1
 }
 
 // ConstraintKind is what a constraint demands.
@@ -147,12 +149,22 @@ func (c *cursor) keyColumns(k *Constraint) (err error) {
 		if k.Columns, k.ColumnsAt, err = c.columns(); err != nil {
 			return err
 		}
-		if k.Columns == nil { // PRIMARY KEY USING INDEX i
+		if k.Columns == nil && c.peek(0).Is("using") && c.peek(1).Is("index") {
+			mark := *c
+			c.accept("using", "index")
+			if k.UsingIndex, _ = c.identifier(); k.UsingIndex == "" {
+				*c = mark
+				return c.unexpected()
+			}
+			return nil
+		}
+		if k.Columns == nil {
 			return c.unexpected()
 		}
 	}
 	if c.peek(0).IsAny("include", "with") && c.peek(1).Is("(") || c.peek(0).Is("using") {
-		return c.refuse(strings.ToUpper(c.peek(0).Text)+ofAKey, "Leave it out: there are no indexes.")
+		return c.refuse(strings.ToUpper(c.peek(0).Text)+ofAKey,
+			"Leave it out: a key has an index of its columns alone, of one kind.")
 	}
 	return nil
 }

@@ -31,6 +31,8 @@ func (c *cursor) create() (any, error) {
 		return c.createSequence(orReplace)
 	case c.peek(0).Is("schema") && !temporary:
 		return c.createSchema(orReplace)
+	case c.startsIndex() && !temporary:
+		return c.createIndex(orReplace)
 	case c.peek(0).Kind != lex.Word:
 		return nil, c.unexpected()
 	case temporary:
@@ -41,8 +43,6 @@ func (c *cursor) create() (any, error) {
 
 // creations are what CREATE could make elsewhere, with what to do instead.
 var creations = []struct{ words, advice string }{
-	{"unique index", "There are no indexes: scans skip chunks by their statistics. Uniqueness is not enforced."},
-	{"index", "There are no indexes: scans skip chunks by their statistics. Store rows in a useful order with CREATE TABLE … AS SELECT … ORDER BY."},
 	{"materialized view", "CREATE TABLE … AS stores a query's result."},
 	{"foreign table", "Load the data with COPY … FROM or INSERT … SELECT."},
 	{"type", "Write the type where it is used: STRUCT (x INTEGER); in the place of an ENUM varchar with CHECK (c IN ('a', 'b')). CREATE TEMP TYPE makes one for this session."},

@@ -28,6 +28,9 @@ func (c *cursor) drop() (any, error) {
 		if c.peek(0).Is("secret") || c.peek(0).IsAny("persistent", "temporary", "temp") && c.peek(1).Is("secret") {
 			return nil, c.refuse("DROP SECRET", "There are no secrets.")
 		}
+		if c.accept("index") {
+			return c.dropIndex()
+		}
 		return c.dropPrivate()
 	}
 	d := &Drop{Object: object, IfExists: c.accept("if", "exists")}
@@ -42,7 +45,7 @@ func (c *cursor) drop() (any, error) {
 }
 
 // privateObjects are what DuckDB keeps under a name in a schema, besides tables and views.
-var privateObjects = []string{"macro", "function", "type", "index"}
+var privateObjects = []string{"macro", "function", "type"}
 
 // dropPrivate reads what is dropped of what DuckDB keeps.
 func (c *cursor) dropPrivate() (any, error) {
@@ -92,6 +95,9 @@ func (c *cursor) alter() (any, error) {
 	if !ok {
 		if c.peek(0).Kind != lex.Word {
 			return nil, c.unexpected()
+		}
+		if c.accept("index") {
+			return c.alterIndex()
 		}
 		advice := ""
 		if c.peek(0).IsAny("role", "user", "group", "default", "database") {

@@ -338,7 +338,7 @@ type (
 )
 
 // Private is a statement about temporary or session objects, or about DuckDB itself, that DuckDB runs as it stands if
-// the session may do it: CREATE TEMP SEQUENCE, DROP INDEX, PRAGMA, …
+// the session may do it: CREATE TEMP SEQUENCE, DROP MACRO, PRAGMA, …
 type Private struct {
 	Verb string
 	// Kind is what a CREATE or DROP is about, as a word in lower case: macro, sequence; empty of other verbs.

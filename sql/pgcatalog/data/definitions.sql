@@ -60,6 +60,7 @@ CREATE MACRO pg_compat.array_lower(a, dimension) AS CASE WHEN len(a) > 0 THEN 1 
 CREATE MACRO pg_compat.array_ndims(a) AS CASE WHEN len(a) > 0 THEN 1 END;
 CREATE MACRO pg_compat.array_remove(a, x) AS list_filter(a, lambda v: v IS DISTINCT FROM x);
 CREATE MACRO pg_compat.array_in(a) AS CASE WHEN CAST(a AS VARCHAR) IN ('{}', '[]') THEN [] ELSE list_transform(string_split(CAST(a AS VARCHAR)[2:-2], ','), lambda v: nullif(trim(trim(v), '"'), 'NULL')) END;
+CREATE MACRO pg_compat.vector_subscripts(a, dimension) AS CASE WHEN dimension = 1 THEN CAST(range(0, len(a)) AS INTEGER[]) ELSE [] END;
 CREATE MACRO pg_compat._pg_expandarray(a) AS unnest(list_transform(a, lambda v, i: {'x': v, 'n': CAST(i AS INTEGER)}));
 CREATE MACRO pg_compat.pg_partition_ancestors(x) AS unnest(CAST([] AS UINTEGER[]));
 CREATE MACRO pg_compat.aclexplode(a) AS unnest(CAST([] AS STRUCT(grantor UINTEGER, grantee UINTEGER, privilege_type VARCHAR, is_grantable BOOLEAN)[]));

@@ -48,6 +48,8 @@ copy pg_collation "SELECT oid, collname, collnamespace, collowner, collprovider,
   WHERE collname IN ('default', 'C', 'POSIX', 'ucs_basic') ORDER BY oid"
 copy pg_range "SELECT rngtypid, rngsubtype, rngmultitypid, rngcollation, rngsubopc, rngcanonical::oid, rngsubdiff::oid FROM pg_range ORDER BY 1"
 # A cast whose function cannot be called is shown as one that goes through text.
+copy pg_opclass "SELECT oid, opcmethod, opcname, opcnamespace, opcowner, opcfamily, opcintype, opcdefault, opckeytype FROM pg_opclass
+  WHERE opcmethod IN (SELECT oid FROM pg_am WHERE amname IN ('btree', 'hash')) ORDER BY oid"
 copy pg_cast "SELECT oid, castsource, casttarget, CASE WHEN castfunc = ANY ($uncallable) THEN 0 ELSE castfunc END AS castfunc, castcontext,
     CASE WHEN castfunc = ANY ($uncallable) THEN 'i' ELSE castmethod END AS castmethod FROM pg_cast WHERE oid < 16384 ORDER BY oid"
 copy pg_authid "SELECT oid, rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls, rolconnlimit FROM pg_authid WHERE oid < 16384 ORDER BY oid"

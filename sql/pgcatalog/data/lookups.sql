@@ -23,9 +23,9 @@ CREATE MACRO pg_compat.format_type(type_oid, typmod) AS CASE WHEN type_oid IS NO
 CREATE MACRO pg_compat.pg_get_viewdef(x) AS (SELECT r.definition FROM temp.csm_relation r WHERE r.oid = x),
   (x, pretty) AS (SELECT r.definition FROM temp.csm_relation r WHERE r.oid = x);
 CREATE MACRO pg_compat.pg_get_constraintdef(x) AS (SELECT k.definition FROM temp.csm_constraint k WHERE k.oid = x), (x, pretty) AS (SELECT k.definition FROM temp.csm_constraint k WHERE k.oid = x);
--- There is no index: what a key would have one on is shown, by no method.
-CREATE MACRO pg_compat.pg_get_indexdef(x) AS (SELECT k.index_definition FROM temp.csm_constraint k WHERE k.oid = x),
-  (x, place, pretty) AS (SELECT CASE place WHEN 0 THEN k.index_definition ELSE (SELECT pg_compat.quote_ident(c.name) FROM temp.csm_column c WHERE c.relation = k.relation AND c.number = k.columns[place]) END FROM temp.csm_constraint k WHERE k.oid = x);
+CREATE MACRO pg_compat.pg_get_indexdef(x) AS (SELECT i.head || i.qualified || i.tail FROM temp.csm_index i WHERE i.oid = x),
+  (x, place, pretty) AS (SELECT CASE place WHEN 0 THEN i.head || CASE WHEN pretty AND i.relation IN (SELECT r.oid FROM pg_compat.relation_names r WHERE r.visible) THEN i.bare ELSE i.qualified END || i.tail
+    ELSE (SELECT pg_compat.quote_ident(c.name) FROM temp.csm_column c WHERE c.relation = i.relation AND c.number = i.columns[place]) END FROM temp.csm_index i WHERE i.oid = x);
 CREATE MACRO pg_compat.pg_get_function_arguments(x) AS (SELECT d.arguments FROM pg_compat.function_display d WHERE d.oid = x);
 CREATE MACRO pg_compat.pg_get_function_result(x) AS (SELECT d.result FROM pg_compat.function_display d WHERE d.oid = x);
 CREATE MACRO pg_compat.pg_get_userbyid(x) AS coalesce((SELECT r.rolname FROM pg_compat.pg_authid r WHERE r.oid = x), 'unknown (OID=' || x || ')');

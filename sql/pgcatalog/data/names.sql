@@ -5,7 +5,10 @@ CREATE VIEW pg_compat.relation_names AS
     CASE schema WHEN 'pg_catalog' THEN relation ELSE schema || '.' || relation END AS shown FROM pg_compat.system_relation
   UNION ALL
   SELECT oid, name, schema || '.' || name, list_contains(CAST(coalesce(getvariable('csm_path'), ['public']) AS VARCHAR[]), schema),
-    CASE WHEN list_contains(CAST(coalesce(getvariable('csm_path'), ['public']) AS VARCHAR[]), schema) THEN '' ELSE pg_compat.quote_ident(schema) || '.' END || pg_compat.quote_ident(name) FROM temp.csm_relation;
+    CASE WHEN list_contains(CAST(coalesce(getvariable('csm_path'), ['public']) AS VARCHAR[]), schema) THEN '' ELSE pg_compat.quote_ident(schema) || '.' END || pg_compat.quote_ident(name) FROM temp.csm_relation
+  UNION ALL
+  SELECT oid, name, schema || '.' || name, list_contains(CAST(coalesce(getvariable('csm_path'), ['public']) AS VARCHAR[]), schema),
+    CASE WHEN list_contains(CAST(coalesce(getvariable('csm_path'), ['public']) AS VARCHAR[]), schema) THEN '' ELSE pg_compat.quote_ident(schema) || '.' END || pg_compat.quote_ident(name) FROM temp.csm_index;
 
 CREATE TABLE pg_compat.system_type_names AS
   SELECT d.oid, d.bare, d.before, d.after, d.modifier, t.typname AS name, CASE t.typnamespace WHEN 11 THEN 'pg_catalog.' ELSE 'information_schema.' END || t.typname AS full_name,

@@ -3,7 +3,7 @@
 -- becomes NULL, or 0, false and '' where PostgreSQL says NOT NULL. They come on top of the relation's .tsv file, unless the line
 -- says "instead of its file"; static_<relation> is the file. The order of this file is the order of creation.
 --
--- Sources: temp.csm_relation, temp.csm_column, temp.csm_constraint, temp.csm_sequences, temp.csm_comment, temp.csm_schema (filled by Refresh), system_relation, system_column and
+-- Sources: temp.csm_relation, temp.csm_column, temp.csm_constraint, temp.csm_index, temp.csm_index_column, temp.csm_sequences, temp.csm_comment, temp.csm_schema (filled by Refresh), system_relation, system_column and
 -- type_display (from the .tsv files). Variables: csm_database (Refresh), csm_user, csm_path, csm_settings (SetSession), csm_prepared (SetPrepared).
 
 -- pg_catalog.pg_namespace
@@ -16,20 +16,20 @@ SELECT relation_oid AS oid, relation AS relname, schema_oid AS relnamespace, row
 SELECT oid, name AS relname, schema_oid AS relnamespace, oid + 2147483648 AS reltype, 10 AS relowner,
   CASE kind WHEN 'r' THEN 2 ELSE 0 END AS relam, CASE WHEN kind IN ('r', 'S') THEN oid ELSE 0 END AS relfilenode, CASE kind WHEN 'r' THEN rows WHEN 'S' THEN 1 ELSE -1 END AS reltuples, CASE kind WHEN 'S' THEN 1 ELSE CAST((bytes + 8191) // 8192 AS BIGINT) END AS relpages,
   'p' AS relpersistence, kind AS relkind, columns AS relnatts, kind = 'v' AS relhasrules, true AS relispopulated,
-  CASE kind WHEN 'r' THEN 'd' ELSE 'n' END AS relreplident, coalesce(k.checks, 0) AS relchecks, coalesce(k.keys, 0) > 0 AS relhasindex, coalesce(k.references, 0) > 0 OR oid IN (SELECT c."references" FROM temp.csm_constraint c WHERE c.kind = 'f') AS relhastriggers
-  FROM temp.csm_relation LEFT JOIN (SELECT relation AS constrained, CAST(count(*) FILTER (WHERE kind = 'c') AS SMALLINT) AS checks, count(*) FILTER (WHERE kind IN ('p', 'u')) AS keys,
+  CASE kind WHEN 'r' THEN 'd' ELSE 'n' END AS relreplident, coalesce(k.checks, 0) AS relchecks, oid IN (SELECT i.relation FROM temp.csm_index i) AS relhasindex, coalesce(k.references, 0) > 0 OR oid IN (SELECT c."references" FROM temp.csm_constraint c WHERE c.kind = 'f') AS relhastriggers
+  FROM temp.csm_relation LEFT JOIN (SELECT relation AS constrained, CAST(count(*) FILTER (WHERE kind = 'c') AS SMALLINT) AS checks,
     count(*) FILTER (WHERE kind = 'f') AS "references" FROM temp.csm_constraint GROUP BY relation) AS k ON k.constrained = oid;
-SELECT oid, name AS relname, schema_oid AS relnamespace, 10 AS relowner, -1 AS reltuples, 'p' AS relpersistence, 'i' AS relkind, CAST(len(columns) AS SMALLINT) AS relnatts, true AS relispopulated, 'n' AS relreplident
-  FROM temp.csm_constraint WHERE kind IN ('p', 'u');
+SELECT oid, name AS relname, schema_oid AS relnamespace, 10 AS relowner, method AS relam, oid AS relfilenode, (SELECT r.rows FROM temp.csm_relation r WHERE r.oid = relation) AS reltuples,
+  'p' AS relpersistence, 'i' AS relkind, CAST(len(columns) AS SMALLINT) AS relnatts, true AS relispopulated, 'n' AS relreplident, options AS reloptions FROM temp.csm_index;
 
 -- pg_catalog.pg_constraint
 SELECT oid, name AS conname, schema_oid AS connamespace, kind AS contype, "deferrable" AS condeferrable, deferred AS condeferred, validated AS convalidated, relation AS conrelid,
-  CASE WHEN kind IN ('p', 'u') THEN oid ELSE 0 END AS conindid, coalesce("references", 0) AS confrelid, on_update AS confupdtype, on_delete AS confdeltype, match AS confmatchtype, true AS conislocal,
+  CASE WHEN kind IN ('p', 'u') THEN oid WHEN kind = 'f' THEN coalesce((SELECT min(i.oid) FROM temp.csm_index i WHERE i.relation = "references" AND i."unique" AND list_sort(i.columns) = list_sort(reference_columns)), 0) ELSE 0 END AS conindid, coalesce("references", 0) AS confrelid, on_update AS confupdtype, on_delete AS confdeltype, match AS confmatchtype, true AS conislocal,
   no_inherit AS connoinherit, columns AS conkey, reference_columns AS confkey, expression AS conbin FROM temp.csm_constraint;
 
 -- pg_catalog.pg_index
-SELECT oid AS indexrelid, relation AS indrelid, CAST(len(columns) AS SMALLINT) AS indnatts, CAST(len(columns) AS SMALLINT) AS indnkeyatts, true AS indisunique, nulls_not_distinct AS indnullsnotdistinct,
-  kind = 'p' AS indisprimary, NOT "deferrable" AS indimmediate, validated AS indisvalid, true AS indislive, columns AS indkey FROM temp.csm_constraint WHERE kind IN ('p', 'u');
+SELECT oid AS indexrelid, relation AS indrelid, CAST(len(columns) AS SMALLINT) AS indnatts, CAST(len(columns) AS SMALLINT) AS indnkeyatts, "unique" AS indisunique, nulls_not_distinct AS indnullsnotdistinct,
+  "primary" AS indisprimary, immediate AS indimmediate, valid AS indisvalid, true AS indisready, true AS indislive, columns AS indkey, collations AS indcollation, classes AS indclass, orders AS indoption FROM temp.csm_index;
 
 -- pg_catalog.pg_attribute
 SELECT relation_oid AS attrelid, c.name AS attname, c.type_oid AS atttypid, -1 AS attstattarget, t.typlen AS attlen, c.number AS attnum, -1 AS attcacheoff, -1 AS atttypmod,
@@ -39,6 +39,10 @@ SELECT c.relation AS attrelid, c.name AS attname, c.type AS atttypid, -1 AS atts
   CASE WHEN t.typcategory = 'A' THEN 1 ELSE 0 END AS attndims, t.typbyval AS attbyval, t.typalign AS attalign, t.typstorage AS attstorage, c.not_null AS attnotnull, c."default" IS NOT NULL AS atthasdef,
   c.identity AS attidentity, c.generated AS attgenerated, true AS attislocal, t.typcollation AS attcollation
   FROM temp.csm_column c LEFT JOIN pg_compat.static_pg_type t ON t.oid = c.type;
+
+SELECT c.index AS attrelid, c.name AS attname, c.type AS atttypid, -1 AS attstattarget, t.typlen AS attlen, c.number AS attnum, -1 AS attcacheoff, c.typmod AS atttypmod,
+  CASE WHEN t.typcategory = 'A' THEN 1 ELSE 0 END AS attndims, t.typbyval AS attbyval, t.typalign AS attalign, t.typstorage AS attstorage, true AS attislocal, t.typcollation AS attcollation
+  FROM temp.csm_index_column c LEFT JOIN pg_compat.static_pg_type t ON t.oid = c.type;
 
 -- pg_catalog.pg_attrdef
 SELECT relation * 2048 + number AS oid, relation AS adrelid, number AS adnum, "default" AS adbin FROM temp.csm_column WHERE "default" IS NOT NULL;
@@ -80,8 +84,11 @@ SELECT 16382 AS oid, coalesce(getvariable('csm_database'), 'csmsql') AS datname,
 SELECT oid + 1073741824 AS oid, '_RETURN' AS rulename, oid AS ev_class, '1' AS ev_type, 'O' AS ev_enabled, true AS is_instead FROM temp.csm_relation WHERE kind = 'v';
 
 -- pg_catalog.pg_tables
-SELECT n.nspname AS schemaname, c.relname AS tablename, 'postgres' AS tableowner, false AS hasindexes, false AS hasrules, false AS hastriggers, false AS rowsecurity
+SELECT n.nspname AS schemaname, c.relname AS tablename, 'postgres' AS tableowner, c.relhasindex AS hasindexes, false AS hasrules, false AS hastriggers, false AS rowsecurity
   FROM pg_compat.pg_class c JOIN pg_compat.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p');
+
+-- pg_catalog.pg_indexes
+SELECT r.schema AS schemaname, r.name AS tablename, i.name AS indexname, i.head || i.qualified || i.tail AS indexdef FROM temp.csm_index i JOIN temp.csm_relation r ON r.oid = i.relation;
 
 -- pg_catalog.pg_sequences
 SELECT r.schema AS schemaname, r.name AS sequencename, 'postgres' AS sequenceowner, CASE s.type WHEN 21 THEN 'smallint' WHEN 23 THEN 'integer' ELSE 'bigint' END AS data_type, s.start AS start_value, s.min AS min_value, s.max AS max_value, s.increment AS increment_by, s.cycle AS cycle,

@@ -1,0 +1,21 @@
+package definition
+
+import (
+	"strings"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/names"
+	"github.com/csmsql/csmsql/sql/sqlerror"
+)
+
+// NewSchema is an error if there can be no new schema of that name.
+func NewSchema(contents *catalog.Contents, name string) error {
+	if contents.HasSchema(name) {
+		return sqlerror.New("42P06", "schema %q already exists", name)
+	}
+	if strings.HasPrefix(name, "pg_") || name == "information_schema" || name == names.SystemSchema {
+		return sqlerror.New("42939", "unacceptable schema name %q", name).
+			WithHint("The prefix \"pg_\" and the name \"csm\" are reserved for system schemas.")
+	}
+	return nil
+}
