@@ -358,6 +358,7 @@ func TestLocksThatAreBroken(t *testing.T) {
 			} else {
 				exec(t, other, x.theirs)
 			}
+			rows(t, c.session(0), "SELECT count(*) FROM t") // its node knows by now: one that only locks is told what that knows
 			_, err := s.Exec(t.Context(), x.then)
 			if err == nil {
 				_, err = s.Exec(t.Context(), "COMMIT")
