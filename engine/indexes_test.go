@@ -14,7 +14,8 @@ func TestIndexesLiveWithTheirTable(t *testing.T) {
 	s := session(t, open(t))
 	exec(t, s, "CREATE TABLE t (id int PRIMARY KEY, a int, b text, c date)")
 	exec(t, s, "INSERT INTO t SELECT i, i % 100, 'b' || i, NULL FROM generate_series(1, 20000) AS g(i)")
-	exec(t, s, "CREATE INDEX ON t (a); CREATE INDEX ON t (a, b DESC); CREATE UNIQUE INDEX u ON t (b); CREATE INDEX h ON t USING hash (c)")
+	exec(t, s, "CREATE INDEX ON t (a); CREATE INDEX ON t (a, b DESC)")
+	exec(t, s, "CREATE UNIQUE INDEX u ON t (b); CREATE INDEX h ON t USING hash (c)")
 	require.Equal(t, []string{
 		"CREATE INDEX h ON public.t USING hash (c)", "CREATE INDEX t_a_b_idx ON public.t USING btree (a, b DESC)",
 		"CREATE INDEX t_a_idx ON public.t USING btree (a)", "CREATE UNIQUE INDEX t_pkey ON public.t USING btree (id)",
@@ -31,7 +32,8 @@ func TestIndexesLiveWithTheirTable(t *testing.T) {
 		"CREATE INDEX t_a_b_idx ON other.t USING btree (z, b DESC)", "CREATE INDEX t_a_idx ON other.t USING btree (z)",
 		"CREATE UNIQUE INDEX t_pkey ON other.t USING btree (id)", "CREATE UNIQUE INDEX w ON other.t USING btree (b)",
 	}, rows(t, s, indexesOf))
-	exec(t, s, "DROP INDEX other.t_a_idx; REINDEX TABLE other.t; REINDEX SCHEMA other; REINDEX INDEX other.w; REINDEX DATABASE csmsql")
+	exec(t, s, "DROP INDEX other.t_a_idx; REINDEX TABLE other.t; REINDEX SCHEMA other")
+	exec(t, s, "REINDEX INDEX other.w; REINDEX DATABASE csmsql")
 	exec(t, s, "DROP TABLE other.t")
 	require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM pg_index"))
 }
@@ -54,7 +56,8 @@ func TestUniqueIndexesAreKept(t *testing.T) {
 	require.Equal(t, "2BP01", state(t, err))
 	exec(t, s, "DROP INDEX u CASCADE; INSERT INTO c VALUES (77)")
 	exec(t, s, "CREATE UNIQUE INDEX v ON t (a); ALTER TABLE t ADD CONSTRAINT p PRIMARY KEY USING INDEX v")
-	require.Equal(t, []string{"p|PRIMARY KEY (a)"}, rows(t, s, "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint"))
+	shown := rows(t, s, "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint")
+	require.Equal(t, []string{"p|PRIMARY KEY (a)"}, shown)
 	_, err = s.Exec(t.Context(), "DROP INDEX p")
 	require.Equal(t, "2BP01", state(t, err))
 }
@@ -63,7 +66,8 @@ func TestUniqueIndexesAreKept(t *testing.T) {
 func TestNamesOfIndexesAreOfNothingElse(t *testing.T) {
 	t.Parallel()
 	s := session(t, open(t))
-	exec(t, s, "CREATE TABLE t (a int CONSTRAINT k UNIQUE); CREATE TABLE o (a int); CREATE VIEW v AS SELECT 1 AS x; CREATE SEQUENCE q; CREATE INDEX i ON o (a)")
+	exec(t, s, "CREATE TABLE t (a int CONSTRAINT k UNIQUE); CREATE TABLE o (a int); CREATE VIEW v AS SELECT 1 AS x")
+	exec(t, s, "CREATE SEQUENCE q; CREATE INDEX i ON o (a)")
 	for text, want := range map[string]string{
 		"CREATE INDEX o ON t (a)": "42P07", "CREATE INDEX v ON t (a)": "42P07", "CREATE INDEX q ON t (a)": "42P07",
 		"CREATE INDEX k ON o (a)": "42P07", "CREATE INDEX i ON t (a)": "42P07", "CREATE TABLE i (x int)": "42P07",

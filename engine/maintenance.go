@@ -83,7 +83,8 @@ func (s *Session) emptied(table catalog.TableID) {
 // mayFreeze holds COPY … FREEZE to PostgreSQL's rule: only rows of a table that nobody else can see may be written as if they had always
 // been there.
 func (s *Session) mayFreeze(tx *catalog.Transaction, head *statement.Copy, table catalog.Table) error {
-	if !head.Freeze() || slices.Contains(tx.Redefined(), table.Name) || s.block != nil && slices.Contains(s.block.emptied, table.ID) {
+	if !head.Freeze() || slices.Contains(tx.Redefined(), table.Name) ||
+		s.block != nil && slices.Contains(s.block.emptied, table.ID) {
 		return nil
 	}
 	return sqlerror.New("55000", "cannot perform COPY FREEZE because the table was not created or truncated in the current subtransaction").

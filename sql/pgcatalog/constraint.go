@@ -48,12 +48,14 @@ func constraintRows(relations []Relation, oids map[string]uint32) rowSet {
 		{name: "kind", duckType: "VARCHAR"}, {name: "columns", duckType: "SMALLINT[]"}, {name: "references", duckType: "UINTEGER"}, {name: "reference_columns", duckType: "SMALLINT[]"},
 		{name: "on_update", duckType: "VARCHAR"}, {name: "on_delete", duckType: "VARCHAR"}, {name: "match", duckType: "VARCHAR"}, {name: "deferrable", duckType: "BOOLEAN"},
 		{name: "deferred", duckType: "BOOLEAN"}, {name: "validated", duckType: "BOOLEAN"}, {name: "no_inherit", duckType: "BOOLEAN"}, {name: "nulls_not_distinct", duckType: "BOOLEAN"},
-		{name: "definition", duckType: "VARCHAR"}, {name: "expression", duckType: "VARCHAR"},
+		{name: "definition", duckType: "VARCHAR"},
+		{name: "expression", duckType: "VARCHAR"},
 	}
 	for i := range relations {
 		r := &relations[i]
 		for _, k := range r.Constraints {
-			rows.add(number(k.oid(r)), text(k.Name), number(r.OID), number(oids[r.Schema]), text(string(k.Kind)), numbers(k.Columns), number(k.References), numbers(k.ReferenceColumns),
+			rows.add(number(k.oid(r)), text(k.Name), number(r.OID), number(oids[r.Schema]), text(string(k.Kind)),
+				numbers(k.Columns), number(k.References), numbers(k.ReferenceColumns),
 				letter(k.OnUpdate), letter(k.OnDelete), letter(k.Match), boolean(k.Deferrable), boolean(k.Deferred), boolean(k.Validated), boolean(k.NoInherit), boolean(k.NullsNotDistinct),
 				text(k.Definition), optional(k.Expression))
 		}

@@ -67,7 +67,8 @@ var operatorClasses = sync.OnceValues(func() (map[operatorClass]uint32, error) {
 // Types of text, and the collation that they have.
 const oidText, oidVarchar, oidBpchar, oidName, defaultCollation = 25, 1043, 1042, 19, 100
 
-func indexRows(relations []Relation, oids map[string]uint32, classes map[operatorClass]uint32) (rows, columns rowSet) {
+func indexRows(relations []Relation, oids map[string]uint32,
+	classes map[operatorClass]uint32) (rows, columns rowSet) {
 	rows = rowSet{
 		{name: "oid", duckType: "UINTEGER"}, {name: "name", duckType: "VARCHAR"},
 		{name: "relation", duckType: "UINTEGER"}, {name: "schema", duckType: "VARCHAR"},
