@@ -226,7 +226,8 @@ func (own Temporary) Has(name string) bool {
 
 // Means tells whether a name is that of a temporary table or view.
 func (own Temporary) Means(name statement.Name) bool {
-	return (name.Schema == "" || strings.EqualFold(name.Schema, "temp") || strings.EqualFold(name.Database, "temp")) && own.Has(name.Name)
+	named := strings.EqualFold(name.Schema, "temp") || strings.EqualFold(name.Database, "temp")
+	return (name.Schema == "" || named) && own.Has(name.Name)
 }
 
 // TemporarySchema is where DuckDB has temporary objects.

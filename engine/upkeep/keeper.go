@@ -93,8 +93,8 @@ func New(c Config) *Keeper {
 	return k
 }
 
-// Keep looks after all tables until ctx ends: it makes replicas that are missing, and folds small chunks; and it sees to
-// it that nothing is kept of versions that are no more.
+// Keep looks after all tables until ctx ends: it makes replicas that are missing, and folds small chunks; and it sees
+// to it that nothing is kept of versions that are no more.
 func (k *Keeper) Keep(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
