@@ -84,8 +84,9 @@ func TestUsersSeeNoNumbers(t *testing.T) {
 		require.NoError(t, err)
 		n := r.Numbers(version("i"))
 		require.Equal(t, []string{c.column, c.schema}, []string{n.Column, n.Schema}, c.words)
-		require.True(t, n.Is("", c.schema, "t"))
-		require.False(t, n.Is("", "s", "t"))
+		all := snapshot.Numbering{n}
+		require.Same(t, n, all.Find("", c.schema, "t"))
+		require.Nil(t, all.Find("", "s", "t"))
 	}
 	r, err := rewrite.OfDelete(&statement.Delete{Name: name})
 	require.NoError(t, err)
