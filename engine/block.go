@@ -326,7 +326,7 @@ func (b *block) sees() {
 }
 
 var errLockTimeout = sqlerror.New("55P03", "canceling statement due to lock timeout").
-	WithHint("Another transaction has changed a row and has not ended. SET lock_timeout = 0 waits without end.")
+	WithHint("Another transaction has changed or locked a row, and has not ended. SET lock_timeout = 0 waits without end.")
 
 // await waits until another transaction's rows may be had, for lock_timeout at most.
 func (s *Session) await(ctx context.Context, b *block, held *rowlock.HeldError) error {

@@ -134,7 +134,7 @@ type refusal struct {
 
 // refusals are what DuckDB says, without a place, of nodes of its tree, and what they are in PostgreSQL's.
 var refusals = []refusal{
-	{regexp.MustCompile(`^SELECT locking clause is not supported`), locking, "Leave it out: a transaction reads one snapshot, and no row is locked."},
+	{regexp.MustCompile(`^SELECT locking clause is not supported`), locking, "Rows are locked by a SELECT of its own, of tables, in the same transaction."},
 	{regexp.MustCompile(`^A CTE needs a SELECT`), changeInWith, "Run the change by itself, with RETURNING if its rows are needed."},
 	{regexp.MustCompile(`^Unimplemented order by type`), orderUsing, "Write ASC or DESC."},
 	{regexp.MustCompile(`^Expression type T_List`), symmetric, "Write x BETWEEN a AND b OR x BETWEEN b AND a, or NOT in front of both."},
