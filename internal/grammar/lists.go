@@ -51,7 +51,10 @@ var unwritten = words(`*.xpr *.type_oid *.inputcollid *.typmod *.type_id *.type_
 	AlterTableCmd.subtype=AT_AddIndexConstraint AlterTableCmd.subtype=AT_ReAddComment
 	AlterTableCmd.subtype=AT_ReplaceRelOptions AlterTableCmd.subtype=AT_ReAddStatistics XmlExpr.op=IS_XMLSERIALIZE
 	XmlExpr.indent JsonFormat.format_type=JS_FORMAT_JSONB JsonBehavior.btype=JSON_BEHAVIOR_EMPTY
-	JsonParseExpr.output JsonScalarExpr.output IndexElem.indexcolname IndexElem.ordering=SORTBY_USING`)
+	JsonParseExpr.output JsonScalarExpr.output IndexElem.indexcolname IndexElem.ordering=SORTBY_USING
+	IndexStmt.exclude_op_names IndexStmt.idxcomment IndexStmt.index_oid IndexStmt.old_number IndexStmt.old_create_subid
+	IndexStmt.old_first_relfilelocator_subid IndexStmt.primary IndexStmt.isconstraint IndexStmt.deferrable
+	IndexStmt.initdeferred IndexStmt.transformed IndexStmt.reset_default_tblspc`)
 
 // objects are the kinds that the grammar gives to fields which could hold any kind of object.
 var objects = map[string]map[string]bool{
