@@ -22,6 +22,10 @@ func TestIndexesLiveWithTheirTable(t *testing.T) {
 		"CREATE UNIQUE INDEX u ON public.t USING btree (b)",
 	}, rows(t, s, indexesOf))
 	require.Equal(t, []string{"200"}, rows(t, s, "SELECT count(*) FROM t WHERE a = 7"))
+	require.Equal(t, []string{"0|id; a; a, b; b; c"}, rows(t, s, ordersOf))
+	exec(t, s, "ALTER TABLE t ADD CONSTRAINT k UNIQUE (b, a)")
+	require.Equal(t, []string{"0|id; a; a, b; b; c; b, a"}, rows(t, s, ordersOf))
+	exec(t, s, "ALTER TABLE t DROP CONSTRAINT k")
 	number := rows(t, s, "SELECT oid FROM pg_class WHERE relname = 'u'")
 	exec(t, s, "ALTER INDEX u RENAME TO w; ALTER TABLE t RENAME COLUMN a TO z; ALTER TABLE t DROP COLUMN c")
 	require.Equal(t, number, rows(t, s, "SELECT oid FROM pg_class WHERE relname = 'w'"))
