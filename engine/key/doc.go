@@ -4,9 +4,9 @@
 //	COMMIT ───► what others have committed since the snapshot ─► Keeper.Commit: against the transaction's own new rows
 //	ADD CONSTRAINT ─► Keeper.Whole: all rows against each other
 //
-// There is no index yet: a chunk whose bounds exclude all of the new rows' keys is skipped by its statistics, the key
-// columns of the others are read in place, where a prefilter leaves most integers out. So a key that grows with time
-// costs next to nothing, and one that is random costs reading its column.
+// A chunk whose bounds exclude all of the new rows' keys is skipped by its statistics. Few new rows are looked for in
+// the order that a chunk has by the key (package order); where there is none, or rows are many, the key columns are read
+// in place, and a prefilter leaves most integers out.
 //
 // # Words
 //
@@ -27,5 +27,5 @@
 //
 // # What it does not do
 //
-// It keeps no index. Foreign keys are package reference's.
+// It sorts nothing: upkeep does. Foreign keys are package reference's.
 package key
