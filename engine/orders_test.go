@@ -3,6 +3,7 @@ package engine_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -256,4 +257,54 @@ func TestOrdersDuringMove(t *testing.T) {
 	require.Equal(t, []string{"n1|k"}, rows(t, s, "SELECT node, orders FROM csm.chunks"))
 	require.Equal(t, []string{"7"}, rows(t, s, "SELECT k FROM t WHERE k = 7"))
 	c.requireSpace()
+}
+
+// A region without room for an order refuses the index by name, and nothing is left of it.
+func TestOrdersWithoutRoom(t *testing.T) {
+	t.Parallel()
+	e := open(t, func(c *engine.Config) { c.RegionBytes, c.NoCompaction = 4<<20, true })
+	s := session(t, e)
+	exec(t, s, "CREATE TABLE t (k bigint, fill bigint)")
+	exec(t, s, "INSERT INTO t SELECT (i * 7919) % 200003, i FROM range(200003) r(i)")
+	_, err := s.Exec(t.Context(), "CREATE INDEX i ON t (k); CREATE INDEX j ON t (fill, k); CREATE INDEX l ON t (k, fill)")
+	require.Error(t, err)
+	require.Equal(t, "53200", state(t, err))
+	require.Equal(t, []string{"7"}, rows(t, s, "SELECT k FROM t WHERE k = 7"))
+	require.NoError(t, e.CheckSpace(t.Context()))
+}
+
+// BenchmarkRowByKey asks for a row by a key that lies in no order, of two million, with orders and without, in turns.
+func BenchmarkRowByKey(b *testing.B) {
+	s := session(b, open(b))
+	const n = 2_000_003
+	exec(b, s, "CREATE TABLE t (k bigint PRIMARY KEY, w text)")
+	exec(b, s, fmt.Sprintf("INSERT INTO t SELECT (i * 7919) %% %d, 'w' || i FROM range(%d) r(i)", n, n))
+	exec(b, s, "VACUUM t")
+	st, err := s.Prepare(b.Context(), "SELECT w FROM t WHERE k = $1")
+	require.NoError(b, err)
+	defer st.Close()
+	took := map[string][]time.Duration{}
+	for i := 0; b.Loop(); i++ {
+		for _, without := range []string{"", "indexes"} {
+			exec(b, s, "SET csm.disable = '"+without+"'")
+			for range 2 { // the first one plans
+				begun := time.Now()
+				r, err := st.Query(b.Context(), int64(i*7919%n))
+				require.NoError(b, err)
+				lines, err := linesOf(r)
+				require.NoError(b, err)
+				took[without] = append(took[without], time.Since(begun))
+				require.Equal(b, []string{fmt.Sprintf("w%d", i)}, lines)
+			}
+		}
+	}
+	for without, list := range took {
+		var second []time.Duration
+		for i := 1; i < len(list); i += 2 {
+			second = append(second, list[i])
+		}
+		slices.Sort(second)
+		unit := map[string]string{"": "µs-by-orders", "indexes": "µs-without"}[without]
+		b.ReportMetric(float64(second[len(second)/2].Nanoseconds())/1000, unit)
+	}
 }

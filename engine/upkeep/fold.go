@@ -108,7 +108,8 @@ func (c *compactor) look(ctx context.Context, now time.Time) (again bool) {
 			return false // drained, or fenced off
 		}
 	}
-	for _, v := range k.catalog.Applied().Tables() {
+	tables := k.catalog.Applied().Tables()
+	for _, v := range tables {
 		id := v.Table().ID
 		if uint64(id)%uint64(nodes) != uint64(me) || c.isFine(v) || now.Before(c.refused[id]) {
 			continue
@@ -117,7 +118,7 @@ func (c *compactor) look(ctx context.Context, now time.Time) (again bool) {
 		if !folds && !ordersDue(v) {
 			continue
 		}
-		if len(c.fine)+len(c.refused) > tablesRemembered {
+		if len(c.fine)+len(c.refused) > tablesRemembered+2*len(tables) { // most of them are gone
 			clear(c.fine)
 			clear(c.refused)
 		}
@@ -126,7 +127,12 @@ func (c *compactor) look(ctx context.Context, now time.Time) (again bool) {
 			over, err = k.foldTable(ctx, v.Table().Name, false)
 		}
 		if err == nil && over && ordersDue(v) {
+			began := time.Now()
 			over, err = k.orderTable(ctx, v.Table().Name, c.pagesOf(id))
+			select { // half of a processor at most, as folds
+			case <-ctx.Done():
+			case <-time.After(time.Since(began)):
+			}
 		}
 		switch {
 		case ctx.Err() != nil:

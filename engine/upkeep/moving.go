@@ -368,12 +368,7 @@ func (k *Keeper) moveStep(ctx context.Context, table catalog.TableName, list []c
 			})
 		}
 		if err := group.Wait(); err != nil {
-			for _, r := range made {
-				if added := r.Added(); len(added) > 0 {
-					err = errors.Join(err, k.node.Lender.Discard(added...))
-				}
-			}
-			return err
+			return errors.Join(err, k.discardAdded(made))
 		}
 		if len(made) == 0 {
 			return nil

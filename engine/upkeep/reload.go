@@ -98,7 +98,7 @@ func (k *Keeper) Reload(ctx context.Context, name catalog.TableName,
 			return nil
 		}
 		if err := r.run(ctx); err != nil {
-			return errors.Join(err, r.discard())
+			return errors.Join(err, k.discardAdded(r.made))
 		}
 		made = len(r.made)
 		k.fault.At(faults.MoveCopied)
@@ -350,22 +350,12 @@ func (r *reloading) remake(ctx context.Context, number int, batch arrow.RecordBa
 	return nil
 }
 
-// discard gives back what was made and will not be committed.
-func (r *reloading) discard() (err error) {
-	for _, made := range r.made {
-		if added := made.Added(); len(added) > 0 {
-			err = errors.Join(err, r.keeper.node.Lender.Discard(added...))
-		}
-	}
-	return err
-}
-
 // replace commits them, as far as this transaction is concerned.
 func (r *reloading) replace(ctx context.Context) error {
 	t := r.table()
 	if t.Replicas == 0 && slices.ContainsFunc(slices.Collect(maps.Values(r.made)), func(x catalog.Replacement) bool { return x.New.Replicas() > 1 }) {
 		if err := r.change.tx.SetReplicas(t.Name, 1); err != nil { // what it says, too, is that there are some to let go
-			return errors.Join(err, r.discard())
+			return errors.Join(err, r.keeper.discardAdded(r.made))
 		}
 	}
 	return r.change.tx.ReplaceChunks(ctx, t.Name, r.made)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -76,8 +77,12 @@ func (s *sortedPages) of(v *catalog.TableVersion, wanted [][]int) map[catalog.Pa
 	return s.pages
 }
 
-// ordersDue tells whether chunks of a version may have other orders than they are to have.
+// ordersDue tells whether chunks of a version may have other orders than they are to have. Of a small table it costs
+// nothing: a node may have thousands of them.
 func ordersDue(v *catalog.TableVersion) bool {
+	if v.StoredRows() < sortedRows && !v.HasOrders() {
+		return false
+	}
 	wanted, err := ordersOf(v.Table())
 	return err == nil && (len(wanted) > 0 || v.HasOrders())
 }
@@ -185,6 +190,7 @@ func (k *Keeper) sortChunk(ctx context.Context, by *reader.Readings, v *catalog.
 	return p.Rows(), true, nil
 }
 
+// discardAdded gives back what came by replacements that are not committed.
 func (k *Keeper) discardAdded(made map[int]catalog.Replacement) (err error) {
 	for _, r := range made {
 		if added := r.Added(); len(added) > 0 {
@@ -201,7 +207,7 @@ func (k *Keeper) sorted(ctx context.Context, by *reader.Readings, v *catalog.Tab
 		return slices.ContainsFunc(wanted, func(w []int) bool { return slices.Equal(w, columns) })
 	}
 	var missing [][]int
-	if p.Rows() >= sortedRows && len(p.Extents()) > 0 {
+	if p.Rows() >= sortedRows && p.Rows() <= math.MaxUint32 && len(p.Extents()) > 0 {
 		for _, columns := range wanted {
 			stored := !slices.ContainsFunc(columns, func(i int) bool { return p.Descriptor().Value(i) != nil })
 			if stored && !v.HasOrder(p.Chunk, columns) {
