@@ -118,8 +118,10 @@ func (l *spoiledLines) Flush(b []byte) int {
 		spoil = true
 	case "home: two extents in one line":
 		if s.stores {
-			s.beside(b)
 			s.spoiled++
+			s.mu.Unlock() // it takes the region's, under which others flush
+			s.beside(b)
+			s.mu.Lock()
 		}
 	case "home: publish before flush":
 		if spoil = s.stores; spoil {
