@@ -56,8 +56,14 @@ func lost(ctx context.Context, err error) bool {
 // writeRows is write of a statement that writes rows; change sets how many they are. It is repeated if it has lost a race:
 // in an implicit block when that ends, unless it has returned rows.
 func (st *Statement) writeRows(ctx context.Context, rows *int64,
-	change func(context.Context, *catalog.Transaction, *snapshot.View) error) error {
+	do func(context.Context, *catalog.Transaction, *snapshot.View) error) error {
 	s := st.session
+	change := func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View) error {
+		if err := st.runParts(ctx, v); err != nil {
+			return err
+		}
+		return do(ctx, tx, v)
+	}
 	for repeats := 0; ; repeats++ {
 		b := s.block
 		err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error { return change(ctx, tx, v) })

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -152,9 +153,8 @@ func (s *Session) planLookup(v *snapshot.View, version *catalog.TableVersion, c 
 	}
 	v.Numbered = snapshot.Numbering{n}
 	defer func() { v.Numbered = nil }()
-	in := s.read(source, v)
 	q := s.newQuery(source, v)
-	q.compute = kernel.Choice{Settings: &s.settings, Without: q.Without}.Lookup(in.names)
+	q.compute = kernel.Choice{Settings: &s.settings, Without: q.Without}.Lookup(s.read(source, v).names)
 	if q.compute == nil || !r.Stores(q.compute, version.Table().Columns) {
 		return nil
 	}
@@ -224,6 +224,9 @@ func (s *Session) hits(ctx context.Context, tx *catalog.Transaction, v *snapshot
 func (st *Statement) prepareLocking(ctx context.Context, v *snapshot.View) (done bool, err error) {
 	s := st.session
 	l, err := locking.Of(st.parsed)
+	if l == nil && st.parts != nil {
+		l = locking.Plain(st.parsed)
+	}
 	if l == nil || err != nil {
 		return false, err
 	}
@@ -234,7 +237,7 @@ func (st *Statement) prepareLocking(ctx context.Context, v *snapshot.View) (done
 	if err != nil {
 		return false, st.parsed.PreferSyntax(err)
 	}
-	if len(p.Numbered) == 0 {
+	if len(p.Numbered) == 0 && st.parts == nil {
 		plan.close()
 		st.parsed, err = statement.Parse(l.Plain)
 		return false, err
@@ -242,7 +245,7 @@ func (st *Statement) prepareLocking(ctx context.Context, v *snapshot.View) (done
 	st.setPlan(plan)
 	st.schema = planned.ClientNames(p.Visible(plan.schema), st.parsed.Tree, false)
 	st.origins = s.origins(st.parsed.Text, st.parsed.Tree, v, st.schema)
-	st.locks = locking.Command(st.parsed)
+	st.locks = cmp.Or(locking.Command(st.parsed), "SELECT FOR UPDATE")
 	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.runLocking(ctx, l, p, args) }
 	return true, nil
 }
@@ -257,6 +260,9 @@ func (s *Session) planLocking(ctx context.Context, l *locking.Query, v *snapshot
 func (st *Statement) runLocking(ctx context.Context, l *locking.Query, p *locking.Plan, args []any) (*Rows, error) {
 	s, out := st.session, st.session.keeper()
 	err := s.write(ctx, func(_ *catalog.Transaction, v *snapshot.View) (err error) {
+		if err := st.runParts(ctx, v); err != nil {
+			return err
+		}
 		if st.plan != nil && !st.plan.fresh(v) {
 			st.dropPlan()
 		}
@@ -270,16 +276,69 @@ func (st *Statement) runLocking(ctx context.Context, l *locking.Query, p *lockin
 		if !conform.SameTypes(p.Visible(plan.schema), st.schema) {
 			return planned.Outdated()
 		}
-		run := func(ctx context.Context) (locking.Rows, error) { return plan.execute(ctx, v, args) }
-		return p.Run(ctx, s.block.Transaction, out, run)
+		return s.lockRows(ctx, v, plan, p, args, out)
 	})
 	if err != nil {
 		out.Release()
 		return nil, err
 	}
-	rows := keptRows(out, st.schema, "", 0)
-	rows.tag = nil
-	return rows, nil
+	return &Rows{schema: st.schema, fetch: out.Again(), closers: []func(){out.Release}}, nil
+}
+
+func (s *Session) lockRows(ctx context.Context, v *snapshot.View, plan *query, p *locking.Plan, args []any,
+	out *retained.Batches) error {
+	run := func(ctx context.Context) (locking.Rows, error) { return plan.execute(ctx, v, args) }
+	return p.Run(ctx, s.block.Transaction, out, run)
+}
+
+// prepareParts has the queries within the statement that lock rows run before it: it reads what they gave (FU6).
+func (st *Statement) prepareParts(ctx context.Context, parts locking.Parts) error {
+	s := st.session
+	v, err := s.see(ctx)
+	if err != nil {
+		return err
+	}
+	defer v.Release()
+	around := &Statement{session: s, parts: parts}
+	st.inner = around // which closes them
+	for _, part := range parts {
+		plan, p, err := s.planLocking(ctx, part.Query, v)
+		if err != nil {
+			return part.Place(err)
+		}
+		err = part.Register(s.conn, s.keeper(), p, plan.schema, plan.Duck)
+		plan.close()
+		if err != nil {
+			return err
+		}
+	}
+	text, given, types := parts.Over(st.parsed.Text)
+	if around.parsed, err = statement.Parse(text); err == nil {
+		if err = around.prepareKind(ctx); err == nil {
+			err = around.charge()
+		}
+	}
+	st.params, st.schema, st.origins = given.Merge(types, around.params), around.schema, around.origins
+	st.run = func(ctx context.Context, args []any) (*Rows, error) {
+		defer parts.Release()
+		around.args = args
+		rows, err := around.run(ctx, given.Pick(args))
+		return rows, dialect.WithoutPosition(err)
+	}
+	return dialect.WithoutPosition(err)
+}
+
+// runParts runs the queries that lock rows within the statement.
+func (st *Statement) runParts(ctx context.Context, v *snapshot.View) error {
+	s := st.session
+	return st.parts.Run(st.args, func(part *locking.Part, args []any) error {
+		plan, p, err := s.planLocking(ctx, part.Query, v)
+		if err != nil {
+			return err
+		}
+		defer plan.close()
+		return s.lockRows(ctx, v, plan, p, args, part.Rows)
+	})
 }
 
 // rename gives a table another name.

@@ -3,15 +3,15 @@ package engine
 import (
 	"strconv"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// What a session's client makes the node keep is charged before it is kept (package account): here and in package wire, by Session.Take.
+// What a session's client makes the node keep is charged before it is kept (package account): here and in package wire,
+// by Session.Take.
 
 // limitShare has the account know the session's setting, which is in kB.
 func (s *Session) limitShare() {
@@ -62,20 +62,13 @@ func (s *Session) relieve() bool {
 	return true
 }
 
-// spare tells whether the statement has a plan that it can do without. One that is not charged makes no room, and may be the one that room is made for.
+// spare tells whether the statement has a plan that it can do without, which makes room: it is charged.
 func (st *Statement) spare() bool {
 	return st.plan != nil && st.planBytes > 0 && st.planText != "" && st.planned == nil
 }
 
 // givingBackMost is how long a statement that makes room may be and cost nothing.
 const givingBackMost = 256
-
-func columnsIn(schema *arrow.Schema) int {
-	if schema == nil {
-		return 0
-	}
-	return schema.NumFields()
-}
 
 // touch notes that the statement is used.
 func (st *Statement) touch() {
@@ -89,7 +82,7 @@ func (st *Statement) charge() error {
 	if st.givesBack() {
 		return nil
 	}
-	bytes := st.session.account.OfStatement(len(st.parsed.Text), dialect.TreeMax, columnsIn(st.schema))
+	bytes := st.session.account.OfStatement(len(st.parsed.Text), dialect.TreeMax, conform.Width(st.schema))
 	if err := st.session.Take(account.Statement, bytes); err != nil {
 		return err
 	}
@@ -107,7 +100,7 @@ func (st *Statement) chargePlan() error {
 	if st.plan == nil || st.planBytes > 0 {
 		return nil
 	}
-	bytes := st.session.account.OfPlan(len(st.parsed.Text), columnsIn(st.schema))
+	bytes := st.session.account.OfPlan(len(st.parsed.Text), conform.Width(st.schema))
 	if err := st.session.Take(account.Plan, bytes); err != nil {
 		return err
 	}

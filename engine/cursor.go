@@ -2,31 +2,28 @@ package engine
 
 import (
 	"context"
-	"io"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/engine/cursor"
 	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// sqlCursor is what DECLARE opens: a running query that FETCH takes rows from. It belongs to an explicit transaction block
-// and ends with it. It reads forward only.
-//
-//	DECLARE ─► statement ─► rows ─► rest ─► FETCH n, FETCH n, …
+// sqlCursor is what DECLARE opens: a running query that FETCH takes rows from (package cursor). It belongs to an explicit
+// transaction block and ends with it.
 //
 // DECLARE lets the query run up to its first rows, so that it sees what it would see in PostgreSQL: nothing that the block
 // writes later. No more is read ahead unless another statement needs DuckDB's connection meanwhile; see Rows.park.
 type sqlCursor struct {
+	*cursor.Cursor
 	statement *Statement // the query; the cursor's own
 	rows      *Rows
-	cancel    context.CancelCauseFunc // of the context that rows run under: it must outlive DECLARE's own
-	rest      arrow.RecordBatch       // rows of the last batch that nobody has fetched yet, or nil
-	fetching  *Rows                   // the FETCH that is not finished, or nil
+	fetching  *Rows // the FETCH that is not finished, or nil
 }
 
 // declaredQuery is the text of a cursor's query with blanks before it, so that positions are those in the whole statement.
@@ -86,64 +83,21 @@ func (st *Statement) declare(ctx context.Context, head *statement.Declare, args 
 const cursorsMax = 64
 
 func openCursor(ctx context.Context, query *Statement, args []any) (*sqlCursor, error) {
-	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	c := &sqlCursor{statement: query, cancel: cancel}
-	defer c.follow(ctx)()
-	rows, err := query.Execute(own, args)
+	c, rows, err := cursor.Open(ctx, func(ctx context.Context) (*Rows, error) { return query.Execute(ctx, args) })
 	if err != nil {
-		cancel(nil)
 		return nil, err
 	}
-	c.rows = rows
-	return c, nil
-}
-
-// follow lets the end of a statement's context interrupt the cursor's query while that statement runs.
-func (c *sqlCursor) follow(ctx context.Context) (unfollow func() bool) {
-	return context.AfterFunc(ctx, func() { c.cancel(context.Cause(ctx)) })
-}
-
-// next takes up to limit rows that nobody has fetched yet; the caller releases them. io.EOF at the end, for ever.
-func (c *sqlCursor) next(ctx context.Context, limit int64) (arrow.RecordBatch, error) {
-	defer c.follow(ctx)()
-	if c.rest != nil { // it may have lain there for long
-		if err := c.rows.Recheck(); err != nil {
-			return nil, err
-		}
-	}
-	for c.rest == nil || c.rest.NumRows() == 0 {
-		c.drop()
-		batch, err := c.rows.Next(ctx)
-		if err != nil {
-			return nil, err
-		}
-		c.rest = batch
-	}
-	batch := c.rest
-	if batch.NumRows() <= limit {
-		c.rest = nil
-		return batch, nil
-	}
-	c.rest = batch.NewSlice(limit, batch.NumRows())
-	defer batch.Release()
-	return batch.NewSlice(0, limit), nil
-}
-
-func (c *sqlCursor) drop() {
-	if c.rest != nil {
-		c.rest.Release()
-		c.rest = nil
-	}
+	return &sqlCursor{Cursor: c, statement: query, rows: rows}, nil
 }
 
 func (c *sqlCursor) close() {
 	if c.fetching != nil {
 		c.fetching.close()
 	}
-	c.drop()
-	c.rows.close()
-	c.statement.close()
-	c.cancel(nil)
+	c.Close(func() {
+		c.rows.close()
+		c.statement.close()
+	})
 }
 
 // cursor finds an open cursor.
@@ -211,18 +165,7 @@ func (c *sqlCursor) fetch(head *statement.Fetch) *Rows {
 	if c.fetching != nil {
 		c.fetching.park(&c.statement.session.parked)
 	}
-	left := head.Count
-	rows := &Rows{schema: c.rows.schema, tag: head.Tag}
-	rows.fetch = func(ctx context.Context) (arrow.RecordBatch, error) {
-		if left == 0 {
-			return nil, io.EOF
-		}
-		batch, err := c.next(ctx, left)
-		if err == nil {
-			left -= batch.NumRows()
-		}
-		return batch, err
-	}
+	rows := &Rows{schema: c.rows.schema, tag: head.Tag, fetch: c.Fetch(head.Count)}
 	rows.onClose(func() {
 		if c.fetching == rows {
 			c.fetching = nil
@@ -234,10 +177,9 @@ func (c *sqlCursor) fetch(head *statement.Fetch) *Rows {
 
 func (s *Session) closeCursor(head *statement.CloseCursor) (*Rows, error) {
 	if head.Name == "" {
-		if s.block == nil {
-			return done("CLOSE CURSOR ALL", 0), nil
+		if s.block != nil {
+			s.block.closeCursors()
 		}
-		s.block.closeCursors()
 		return done("CLOSE CURSOR ALL", 0), nil
 	}
 	c, err := s.cursor(head.Name)

@@ -3,12 +3,12 @@ package engine
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/kernel"
+	"github.com/csmsql/csmsql/engine/locking"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/setting"
@@ -34,13 +34,17 @@ func (st *Statement) prepareExplain(ctx context.Context, head *statement.Explain
 	if _, ok := inner.Head.(*statement.Select); !ok {
 		return sqlerror.New("0A000", "EXPLAIN explains queries").WithHint("EXPLAIN the SELECT that the statement takes its rows from.")
 	}
+	inner, locks, err := locking.Explained(inner, head.Analyze)
+	if err != nil {
+		return err
+	}
 	within := cast.Verbatim(inner.Text) // the statement; EXECUTE's is not
 	if st.params, err = st.session.parametersOf(ctx, inner); err != nil {
 		return within.Relocate(err, st.parsed.Text)
 	}
 	st.schema = conform.TextSchema("QUERY PLAN")
 	st.run = func(ctx context.Context, args []any) (*Rows, error) {
-		rows, err := st.explain(ctx, head, inner, args)
+		rows, err := st.explain(ctx, head, inner, locks, args)
 		if err != nil {
 			return nil, within.Relocate(err, st.parsed.Text)
 		}
@@ -51,12 +55,7 @@ func (st *Statement) prepareExplain(ctx context.Context, head *statement.Explain
 
 // parametersOf are the types of a query's parameters; only one that has some is planned for them.
 func (s *Session) parametersOf(ctx context.Context, query *statement.Statement) ([]duckdb.ParameterType, error) {
-	some := false
-	dialect.ReplaceTokens(query.Text, func(token string, _ int) (string, bool) {
-		some = some || dialect.IsParameter(token)
-		return "", false
-	})
-	if !some {
+	if _, some := dialect.Dense(query.Text); len(some) == 0 {
 		return nil, nil
 	}
 	v, err := s.see(ctx)
@@ -75,7 +74,8 @@ func (s *Session) parametersOf(ctx context.Context, query *statement.Statement) 
 	return plan.Params, nil
 }
 
-func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner *statement.Statement, args []any) (*Rows, error) {
+func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner *statement.Statement, lines []string,
+	args []any) (*Rows, error) {
 	s := st.session
 	v, err := s.see(ctx)
 	if err != nil {
@@ -87,7 +87,6 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 		return nil, err
 	}
 	defer plan.close()
-	var lines []string
 	if plan.compute != nil {
 		lines = append(append(lines, "Backend: Arrow kernels"), plan.withoutLine()...)
 		lines = append(lines, kernel.Describe(ctx, plan.compute, plan.source, plan.Without, args)...)
@@ -139,10 +138,7 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 		if err != nil {
 			return nil, err
 		}
-		for i := range int(batch.NumRows()) {
-			text := strings.Clone(batch.Column(int(batch.NumCols()) - 1).ValueStr(i))
-			lines = append(lines, strings.Split(strings.TrimRight(text, "\n"), "\n")...)
-		}
+		lines = append(lines, conform.Lines(batch)...)
 		batch.Release()
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/engine/account"
 )
 
 // locksAnswer is what a statement gave that may have to wait.
@@ -373,5 +374,108 @@ func TestLocksThatAreBroken(t *testing.T) {
 			}
 			require.Equal(t, before, rows(t, s, "SELECT count(*) FROM u"))
 		})
+	}
+}
+
+// FU6: a query within a statement locks its rows before the statement changes some, in one transaction with it.
+func TestLockingWithin(t *testing.T) {
+	t.Parallel()
+	e := open(t)
+	s, other := session(t, e), session(t, e)
+	types := "k int PRIMARY KEY, n numeric(12,3), s text, b bytea, u uuid, at timestamptz, d date, l int[], r double precision, o boolean, i interval"
+	row := "'1.500', NULL, '\\x00ff', '00000000-0000-0000-0000-00000000000a', '2026-01-02 03:04:05+00', '2026-01-02', '{1,NULL}', 0.1, true, '1 day'"
+	exec(t, s, "CREATE TABLE t ("+types+"); CREATE TABLE copy AS SELECT * FROM t")
+	for k := range 4 {
+		exec(t, s, fmt.Sprintf("INSERT INTO t VALUES (%d, %s)", k, row))
+	}
+	exec(t, s, "INSERT INTO copy SELECT * FROM t FOR UPDATE")
+	require.Equal(t, rows(t, s, "SELECT * FROM t ORDER BY k"), rows(t, s, "SELECT * FROM copy ORDER BY k"))
+	require.Equal(t, rows(t, s, "SELECT * FROM t ORDER BY k"), rows(t, s, "SELECT * FROM (SELECT * FROM t FOR SHARE) s ORDER BY k"))
+	require.Zero(t, e.RowLocks().Claims)
+
+	for _, sql := range []string{
+		"DELETE FROM copy WHERE k = (SELECT k FROM t WHERE k = 1 FOR UPDATE)", "WITH w AS (SELECT k FROM t WHERE k = 1 FOR UPDATE) UPDATE copy SET s = 'x' FROM w WHERE copy.k = w.k",
+		"SELECT count(*) FROM (SELECT 1 FROM t WHERE k = 1 FOR UPDATE) s", "INSERT INTO copy SELECT * FROM t WHERE k = 1 FOR UPDATE", "SELECT * FROM copy WHERE EXISTS (SELECT 1 FROM t WHERE k = 1 FOR UPDATE) FOR SHARE",
+		"MERGE INTO copy USING (SELECT k FROM t WHERE k = 1 FOR UPDATE) s ON s.k = copy.k WHEN MATCHED THEN DELETE",
+	} {
+		exec(t, s, "BEGIN; "+sql)
+		_, err := other.Exec(t.Context(), "SELECT * FROM t WHERE k = 1 FOR SHARE NOWAIT")
+		requireState(t, "55P03", err)
+		require.Equal(t, []string{"0", "2", "3"}, rows(t, other, "SELECT k FROM t ORDER BY k FOR SHARE SKIP LOCKED"), sql)
+		exec(t, s, "ROLLBACK")
+		require.Zero(t, e.RowLocks().Claims, sql)
+	}
+
+	// Who waits takes what is there then.
+	const take = "DELETE FROM t WHERE k = (SELECT k FROM t ORDER BY k LIMIT 1 FOR UPDATE) RETURNING k"
+	exec(t, s, "BEGIN; DELETE FROM t WHERE k = 0")
+	told := awaiting(other, take)
+	waitUntil(t, "it waits", func() bool { return e.RowLocks().Waiting == 1 })
+	exec(t, s, "COMMIT")
+	require.Equal(t, locksAnswer{rows: []string{"1"}}, <-told)
+	exec(t, s, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM t")
+	exec(t, other, "UPDATE t SET s = 'new' WHERE k = 2")
+	_, err := s.Exec(t.Context(), take)
+	requireState(t, "40001", err)
+	exec(t, s, "ROLLBACK")
+
+	// A prepared statement is run over what its parts give each time, and keeps nothing between.
+	st, err := s.Prepare(t.Context(), "UPDATE t SET s = $3 WHERE k IN (SELECT k FROM t WHERE k >= $1 ORDER BY k LIMIT 1 FOR UPDATE) AND $2 RETURNING k, s")
+	require.NoError(t, err)
+	for _, c := range []struct {
+		from int
+		yes  bool
+		want []string
+	}{{0, true, []string{"2|a"}}, {3, true, []string{"3|a"}}, {0, false, nil}, {4, true, nil}, {1, true, []string{"2|a"}}} {
+		reader, err := st.Query(t.Context(), c.from, c.yes, "a")
+		require.NoError(t, err)
+		got, err := linesOf(reader)
+		require.NoError(t, err)
+		require.Equal(t, c.want, got)
+		require.Empty(t, rows(t, other, "SELECT kind FROM csm.memory WHERE kind = '"+account.Returning+"'"))
+	}
+	exec(t, other, "ALTER TABLE t ALTER COLUMN k TYPE bigint")
+	_, err = st.Exec(t.Context(), 0, true, "a")
+	requireState(t, "0A000", err)
+	require.NoError(t, st.Close())
+	for _, sql := range []string{"SELECT * FROM (SELECT x FROM t FOR UPDATE) s", "SELECT x FROM (SELECT k FROM t FOR UPDATE) s", "SELECT * FROM copy c WHERE EXISTS (SELECT 1 FROM t WHERE t.k = c.k FOR UPDATE)"} {
+		_, err := s.Prepare(t.Context(), sql)
+		require.Error(t, err)
+	}
+}
+
+// FU1, FU6: a queue of one statement: each task is taken once.
+func TestQueueOfOneStatement(t *testing.T) {
+	t.Parallel()
+	e := open(t)
+	s := session(t, e)
+	const tasks = 120
+	exec(t, s, fmt.Sprintf("CREATE TABLE q AS SELECT i AS k FROM range(%d) r(i)", tasks))
+	for _, sql := range []string{
+		"DELETE FROM q WHERE k = (SELECT k FROM q ORDER BY k LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING k",
+		"WITH w AS (SELECT k FROM q ORDER BY k LIMIT 2 FOR UPDATE SKIP LOCKED) DELETE FROM q USING w WHERE q.k = w.k RETURNING q.k",
+	} {
+		exec(t, s, fmt.Sprintf("DELETE FROM q; INSERT INTO q SELECT i FROM range(%d) r(i)", tasks))
+		var mu sync.Mutex
+		var done []string
+		var group errgroup.Group
+		for range 6 {
+			s := session(t, e)
+			group.Go(func() error {
+				for {
+					got, err := tryRows(s, sql)
+					if err != nil || len(got) == 0 {
+						return err
+					}
+					mu.Lock()
+					done = append(done, got...)
+					mu.Unlock()
+				}
+			})
+		}
+		require.NoError(t, group.Wait())
+		require.Len(t, done, tasks)
+		slices.Sort(done)
+		require.Len(t, slices.Compact(done), tasks)
 	}
 }

@@ -74,9 +74,9 @@ func (st *Statement) planInsert(ctx context.Context, head *statement.Insert, ins
 			return err
 		}
 	}
-	var numbers []int // of the source's parameters
+	var numbers dialect.Numbers // of the source's parameters
 	if head.Conflict != nil {
-		src.Text, numbers = conflict.Dense(src.Text)
+		src.Text, numbers = dialect.Dense(src.Text)
 	}
 	plan, err := st.planSource(ctx, src.Text, v)
 	if err != nil {

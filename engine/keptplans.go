@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/lookup"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/split"
@@ -80,7 +81,7 @@ func (s *Session) keepPlan(q *query) {
 	for len(s.kept.list) >= keptOfSession {
 		s.dropPlan(0).close()
 	}
-	q.kept, q.bytes = q.keptBytes(), s.account.OfPlan(len(q.text), columnsIn(q.schema))
+	q.kept, q.bytes = q.keptBytes(), s.account.OfPlan(len(q.text), conform.Width(q.schema))
 	if !s.engine.kept.Take(q.kept) {
 		q.close()
 		return

@@ -304,15 +304,3 @@ func (s *Session) remember(text string, started time.Time, rows *Rows, err error
 }
 
 func isEnd(err error) bool { return errors.Is(err, io.EOF) }
-
-// once gives one batch.
-func once(batch arrow.RecordBatch) func(context.Context) (arrow.RecordBatch, error) {
-	return func(context.Context) (arrow.RecordBatch, error) {
-		if batch == nil {
-			return nil, io.EOF
-		}
-		b := batch
-		batch = nil
-		return b, nil
-	}
-}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/conform"
+	"github.com/csmsql/csmsql/engine/locking"
 	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/engine/rewrite"
@@ -43,6 +44,8 @@ type Statement struct {
 	postgres  bool               // which is PostgreSQL's
 	elsewhere *elsewhere         // of a query that a worker runs; nil: it runs here
 	locks     string             // what PostgreSQL calls it if it locks rows
+	parts     locking.Parts      // the queries that lock rows before it, which it reads
+	args      []any              // of the statement that it is made of, for them
 	planned   *snapshot.View     // what the plan was made for, for its first execution, if that comes at once
 
 	planText  string // that a plan which was dropped is made anew of; empty: it is not dropped
@@ -180,6 +183,17 @@ func (st *Statement) prepare(ctx context.Context) error {
 		return err
 	}
 	s.seeded = s.seeded || workforce.Mentions(st.parsed.Text, "setseed")
+	typed := func() (*statement.Statement, error) { err := st.typed(ctx, nil); return st.parsed, err }
+	if parts, err := locking.Within(st.parsed, typed); err != nil {
+		return err
+	} else if parts != nil {
+		return parts.CloseFor(st.prepareParts(ctx, parts))
+	}
+	return st.prepareKind(ctx)
+}
+
+func (st *Statement) prepareKind(ctx context.Context) error {
+	s := st.session
 	if _, reads := st.parsed.Head.(*statement.Select); reads {
 		return st.prepareRead(ctx)
 	}
@@ -243,8 +257,9 @@ func (st *Statement) close() {
 		b.sole = nil
 	}
 	st.discharge()
+	st.parts.Close()
 	if st.inner != nil {
-		st.inner.close() // of a DECLARE it never ran
+		st.inner.close() // of a DECLARE it never ran, around parts
 		st.inner = nil
 	}
 	if st.plan != nil {
@@ -472,7 +487,7 @@ func (st *Statement) readOnce(ctx context.Context, args []any) (*Rows, error) {
 // textRows is a result of text lines under one column name.
 func textRows(name string, lines []string, tag string) *Rows {
 	batch := conform.Texts(name, lines)
-	return &Rows{schema: batch.Schema(), tag: func(int64) string { return tag }, fetch: once(batch)}
+	return &Rows{schema: batch.Schema(), tag: func(int64) string { return tag }, fetch: conform.Once(batch)}
 }
 
 func (st *Statement) prepareShow(ctx context.Context, head *statement.Show) error {

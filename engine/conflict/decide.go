@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/retained"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -239,8 +240,8 @@ func (p *Proposal) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text, numbers := Dense(text)
-	return p.Each(ctx, text, pick(p.Args, numbers), func(batch arrow.RecordBatch) error {
+	text, numbers := dialect.Dense(text)
+	return p.Each(ctx, text, numbers.Pick(p.Args), func(batch arrow.RecordBatch) error {
 		return p.note(ctx, batch)
 	})
 }

@@ -2,7 +2,6 @@ package conflict
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -168,36 +167,4 @@ func (r *Rule) question() (text string, conditions []rewrite.Condition, err erro
 		{With: with, From: from, Place: "UPDATE", Expressions: set},
 		{With: with, From: from, Place: "WHERE", Expressions: []string{r.condition()}},
 	}, nil
-}
-
-// Dense numbers the parameters of a text from 1 without gaps, as DuckDB wants them, and says which they were, from 0.
-func Dense(text string) (string, []int) {
-	var numbers []int
-	dialect.ReplaceTokens(text, func(token string, _ int) (string, bool) {
-		if i := dialect.ParameterIndex(token); i >= 0 {
-			numbers = append(numbers, i)
-		}
-		return "", false
-	})
-	slices.Sort(numbers)
-	numbers = slices.Compact(numbers)
-	if n := len(numbers); n == 0 || numbers[n-1] == n-1 {
-		return text, numbers
-	}
-	text, _ = dialect.ReplaceTokens(text, func(token string, _ int) (string, bool) {
-		at, ok := slices.BinarySearch(numbers, dialect.ParameterIndex(token))
-		return fmt.Sprint("$", at+1), ok
-	})
-	return text, numbers
-}
-
-// pick gives the values of parameters that Dense has numbered.
-func pick(args []any, numbers []int) []any {
-	list := make([]any, 0, len(numbers))
-	for _, i := range numbers {
-		if i < len(args) {
-			list = append(list, args[i])
-		}
-	}
-	return list
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/csmsql/csmsql/engine/key"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -18,7 +19,7 @@ type Rule struct {
 	head     *statement.Insert
 	table    catalog.Table
 	arbiters []key.Key
-	numbers  []int // of the parameters of the INSERT's own query
+	numbers  dialect.Numbers // of the parameters of the INSERT's own query
 }
 
 // Given are the values of parameters that the INSERT's own query has; of no rule, all.
@@ -26,7 +27,7 @@ func (r *Rule) Given(args []any) []any {
 	if r == nil {
 		return args
 	}
-	return pick(args, r.numbers)
+	return r.numbers.Pick(args)
 }
 
 // Asker is what is asked of the session before rows are known.
@@ -40,7 +41,7 @@ type Asker struct {
 // Of is the rule of an INSERT with an ON CONFLICT into a table, and the types of the statement's parameters; those of
 // its own query are given, with their numbers.
 func Of(ask Asker, head *statement.Insert, table catalog.Table, given []duckdb.ParameterType,
-	numbers []int) (*Rule, []duckdb.ParameterType, error) {
+	numbers dialect.Numbers) (*Rule, []duckdb.ParameterType, error) {
 	r, err := arbitrated(head, table)
 	if err == nil {
 		r.numbers = numbers
@@ -55,30 +56,12 @@ func Of(ask Asker, head *statement.Insert, table catalog.Table, given []duckdb.P
 	if err := ask.Rowwise(conditions...); err != nil {
 		return nil, nil, err
 	}
-	text, own := Dense(text)
+	text, own := dialect.Dense(text)
 	types, err := ask.Parameters(text)
 	if err != nil {
 		return nil, nil, err
 	}
-	most := -1
-	for _, i := range slices.Concat(numbers, own) {
-		most = max(most, i)
-	}
-	all := make([]duckdb.ParameterType, most+1)
-	for i := range all {
-		all[i] = duckdb.TypeUnknown
-	}
-	for k, i := range own {
-		if k < len(types) {
-			all[i] = types[k]
-		}
-	}
-	for k, i := range numbers {
-		if k < len(given) && given[k] != duckdb.TypeUnknown {
-			all[i] = given[k]
-		}
-	}
-	return r, all, nil
+	return r, own.Merge(numbers.Merge(nil, given), types), nil
 }
 
 func arbitrated(head *statement.Insert, table catalog.Table) (*Rule, error) {

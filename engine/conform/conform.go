@@ -143,3 +143,11 @@ func Names(schema *arrow.Schema) []string {
 	}
 	return names
 }
+
+// Width is how many columns a schema has; none if there is no schema.
+func Width(schema *arrow.Schema) int {
+	if schema == nil {
+		return 0
+	}
+	return schema.NumFields()
+}

@@ -1,7 +1,10 @@
 package conform
 
 import (
+	"context"
+	"io"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -27,4 +30,25 @@ func Texts(name string, lines []string) arrow.RecordBatch {
 func SameTypes(a, b *arrow.Schema) bool {
 	same := func(x, y arrow.Field) bool { return arrow.TypeEqual(x.Type, y.Type) }
 	return slices.EqualFunc(a.Fields(), b.Fields(), same)
+}
+
+// Once gives one batch, then io.EOF.
+func Once(batch arrow.RecordBatch) func(context.Context) (arrow.RecordBatch, error) {
+	return func(context.Context) (arrow.RecordBatch, error) {
+		if batch == nil {
+			return nil, io.EOF
+		}
+		b := batch
+		batch = nil
+		return b, nil
+	}
+}
+
+// Lines are the lines of text in a batch's last column.
+func Lines(batch arrow.RecordBatch) (lines []string) {
+	for i := range int(batch.NumRows()) {
+		text := strings.Clone(batch.Column(int(batch.NumCols()) - 1).ValueStr(i))
+		lines = append(lines, strings.Split(strings.TrimRight(text, "\n"), "\n")...)
+	}
+	return lines
 }

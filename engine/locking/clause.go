@@ -1,6 +1,8 @@
 package locking
 
 import (
+	"strings"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/engine/rowlock"
@@ -44,6 +46,11 @@ func Command(st *statement.Statement) string {
 	return ""
 }
 
+// Plain is a query that locks nothing, to be run as those that do.
+func Plain(st *statement.Statement) *Query {
+	return &Query{Plain: st.Text, sel: selectOf(st), tree: st.Tree}
+}
+
 // Of reads a statement; nil: it locks nothing.
 func Of(st *statement.Statement) (*Query, error) {
 	if Command(st) == "" {
@@ -51,7 +58,7 @@ func Of(st *statement.Statement) (*Query, error) {
 	}
 	q := &Query{sel: selectOf(st), tree: st.Tree}
 	for _, n := range q.sel.LockingClause {
-		if err := q.refuse(names[n.GetLockingClause().Strength]); err != nil {
+		if err := q.refuse(n.GetLockingClause()); err != nil {
 			return nil, err
 		}
 	}
@@ -63,10 +70,26 @@ func Of(st *statement.Statement) (*Query, error) {
 	return q, nil
 }
 
+// Explained is the query that EXPLAIN shows of one that locks rows, and what is said of the locks. ANALYZE would have
+// to lock them.
+func Explained(st *statement.Statement, analyze bool) (*statement.Statement, []string, error) {
+	q, err := Of(st)
+	if q == nil || err != nil {
+		return st, nil, err
+	}
+	if analyze {
+		return nil, nil, sqlerror.New("0A000", "EXPLAIN ANALYZE of %s is not supported", Command(st)).
+			WithHint("EXPLAIN shows its plan; EXPLAIN ANALYZE of the query without the clause runs it.")
+	}
+	lines := []string{"Locks: the rows that are returned, by " + strings.TrimPrefix(Command(st), "SELECT ")}
+	plain, err := statement.Parse(q.Plain)
+	return plain, lines, err
+}
+
 // refuse is the error of a clause that its query cannot have, in PostgreSQL's words. Aggregate functions are found when
 // the query is planned (Refused).
-func (q *Query) refuse(name string) error {
-	s, with := q.sel, ""
+func (q *Query) refuse(c *pg.LockingClause) error {
+	s, with, name := q.sel, "", names[c.Strength]
 	switch {
 	case s.Op > pg.SetOperation_SETOP_NONE:
 		with = "UNION/INTERSECT/EXCEPT"
@@ -88,7 +111,11 @@ func (q *Query) refuse(name string) error {
 	default:
 		return nil
 	}
-	return sqlerror.New("0A000", "%s is not allowed with %s", name, with)
+	return notWith(c, with)
+}
+
+func notWith(c *pg.LockingClause, what string) error {
+	return sqlerror.New("0A000", "%s is not allowed with %s", names[c.Strength], what)
 }
 
 // blank writes blanks in the place of the clauses of a text; not ok: they are not where the outermost query's are.

@@ -27,7 +27,10 @@ func (w *twins) another(t *testing.T) *twins {
 }
 
 // lockingGenerator says what sessions do to rows that others lock.
-type lockingGenerator struct{ conflictGenerator }
+type lockingGenerator struct {
+	conflictGenerator
+	made int // rows that were inserted: each has a number, so that ORDER BY and LIMIT leave no choice
+}
 
 func (g *lockingGenerator) rows() string {
 	return g.one("k = %d", "k = %d", "k <= %d", "n = %d", "k IN (1, %d)", "k BETWEEN %d AND 4")
@@ -41,9 +44,10 @@ func (g *lockingGenerator) statement() string {
 	case 1:
 		return "DELETE FROM t WHERE " + where
 	case 2:
-		return fmt.Sprintf("INSERT INTO t VALUES (%d, 3)", 1+g.IntN(6))
+		g.made++
+		return fmt.Sprintf("INSERT INTO t VALUES (%d, 3, %d)", 1+g.IntN(6), g.made)
 	case 3:
-		return "SELECT * FROM t ORDER BY k, n"
+		return "SELECT * FROM t ORDER BY k, n, id"
 	case 4, 5:
 		return g.one("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ", "COMMIT", "COMMIT", "ROLLBACK", "SAVEPOINT p", "ROLLBACK TO p")
 	case 6:
@@ -53,7 +57,21 @@ func (g *lockingGenerator) statement() string {
 	if g.IntN(3) == 0 {
 		limit = g.one(" LIMIT 1", " LIMIT 2", " FETCH FIRST ROW ONLY")
 	}
-	return "SELECT * FROM t WHERE " + where + " ORDER BY k, n" + limit + " " + g.lock() + g.one("", "", " NOWAIT", " SKIP LOCKED", " SKIP LOCKED")
+	query := " FROM t WHERE " + where + " ORDER BY k, n, id" + limit + " " + g.lock() + g.one("", "", " NOWAIT", " SKIP LOCKED", " SKIP LOCKED")
+	first := " FROM t WHERE " + where + " ORDER BY k, n, id LIMIT 1 " + g.lock() + g.one("", " NOWAIT", " SKIP LOCKED", " SKIP LOCKED")
+	switch g.IntN(9) {
+	case 0:
+		return "DELETE FROM t WHERE k = (SELECT k" + first + ")"
+	case 1:
+		return "UPDATE u SET n = n + 1 WHERE k = (SELECT k" + first + ")"
+	case 2:
+		return "WITH w AS (SELECT *" + query + ") SELECT * FROM w ORDER BY 1, 2, 3"
+	case 3:
+		return "WITH w AS (SELECT k, n AS m" + first + ") UPDATE t SET n = n + m FROM w WHERE t.k = w.k"
+	case 4:
+		return "INSERT INTO u SELECT k, n" + query
+	}
+	return "SELECT *" + query
 }
 
 func (g *lockingGenerator) lock() string {
@@ -63,11 +81,11 @@ func (g *lockingGenerator) lock() string {
 // TestLockingAsInPostgres: who of three sessions gets which rows, has to wait (lock_timeout says so), is refused or skips
 // them, is what PostgreSQL does. One statement runs at a time, so that nothing depends on who was faster.
 func TestLockingAsInPostgres(t *testing.T) {
-	first := newTwins(t, "CREATE TABLE t (k int, n int); CREATE TABLE u (k int, n int)")
+	first := newTwins(t, "CREATE TABLE t (k int, n int, id int); CREATE TABLE u (k int, n int)")
 	sessions := []*twins{first, first.another(t), first.another(t)}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	g := &lockingGenerator{conflictGenerator{rand.New(rand.NewPCG(seed, 1))}}
+	g := &lockingGenerator{conflictGenerator{rand.New(rand.NewPCG(seed, 1))}, 100}
 	codes := map[string]int{}
 	var told []string
 	for i := range 1200 {
@@ -79,7 +97,7 @@ func TestLockingAsInPostgres(t *testing.T) {
 				}
 			}
 			told = nil
-			for _, sql := range []string{"DELETE FROM t", "DELETE FROM u", "INSERT INTO t SELECT i, i FROM generate_series(1, 5) AS g(i)", "INSERT INTO u SELECT i % 4, i FROM generate_series(1, 6) AS g(i)"} {
+			for _, sql := range []string{"DELETE FROM t", "DELETE FROM u", "INSERT INTO t SELECT i, i, i FROM generate_series(1, 5) AS g(i)", "INSERT INTO u SELECT i % 4, i FROM generate_series(1, 6) AS g(i)"} {
 				first.tell(t, sql)
 			}
 		}
@@ -117,6 +135,11 @@ func TestLockingWordsAsInPostgres(t *testing.T) {
 		"SELECT k FROM t FOR UPDATE FOR SHARE", "SELECT * FROM t LIMIT 1 FOR UPDATE", "SELECT * FROM t FOR UPDATE LIMIT 1", "TABLE t FOR SHARE", "SELECT k FROM t FOR UPDATE UPDATE",
 		"SELECT 1 FOR UPDATE", "SELECT * FROM generate_series(1, 2) AS g FOR UPDATE", "WITH c AS (SELECT 1 AS i) SELECT * FROM c, t FOR UPDATE", "SELECT t.k FROM t LEFT JOIN t b ON b.k = t.n FOR UPDATE OF t",
 		"SELECT * FROM (VALUES (1)) AS w (i), t FOR UPDATE OF t", "CREATE TEMPORARY TABLE mine (i int)", "INSERT INTO mine VALUES (4)", "SELECT * FROM mine FOR UPDATE", "SELECT * FROM mine, t FOR UPDATE NOWAIT",
+		"SELECT * FROM (SELECT k FROM t FOR UPDATE) s", "SELECT (SELECT k FROM t LIMIT 1 FOR UPDATE), ARRAY(SELECT n FROM t FOR SHARE), 1 FROM t",
+		"SELECT * FROM (SELECT k, k, n AS k, 'x', 1.5 AS \"A\" FROM t FOR UPDATE) s (a, b, c)", "SELECT s.a FROM (SELECT k AS a FROM t FOR UPDATE) s UNION ALL (SELECT n FROM t FOR SHARE) ORDER BY 1", "SELECT x FROM (SELECT k FROM t FOR UPDATE) s",
+		"SELECT * FROM (SELECT x FROM t FOR UPDATE) s", "SELECT * FROM (SELECT DISTINCT k FROM t FOR UPDATE) s", "SELECT * FROM (SELECT count(*) FROM t FOR UPDATE) s", "SELECT * FROM t WHERE k = (SELECT 1 FOR UPDATE)", "SELECT substring('abc' FOR 2) FROM (SELECT k FROM t FOR UPDATE) s",
+		"BEGIN READ ONLY", "SELECT * FROM (SELECT k FROM t FOR UPDATE) s", "ROLLBACK", "DELETE FROM t WHERE k = (SELECT k FROM t FOR UPDATE) RETURNING *", "INSERT INTO t SELECT 1, 2 FROM (SELECT k FROM t FOR UPDATE) s RETURNING k", "INSERT INTO t VALUES (1, 2) RETURNING k",
+		"UPDATE t SET n = (SELECT k + n FROM t FOR UPDATE) RETURNING *", "MERGE INTO t USING (SELECT k, n FROM t FOR UPDATE) s ON s.k = t.k WHEN MATCHED THEN UPDATE SET n = s.n + 1", "SELECT * FROM t",
 		"SELECT to_char(1, '9') || k FROM t WHERE k = '1' FOR UPDATE", "SELECT 'a' || t.k::text, * FROM t WHERE n / 2 = 1 FOR NO KEY UPDATE OF t",
 	} {
 		w.tell(t, sql)
@@ -124,11 +147,19 @@ func TestLockingWordsAsInPostgres(t *testing.T) {
 	for _, sql := range []string{"SELECT k FROM t WHERE k = $1 FOR UPDATE", "SELECT k, n + $1::int FROM t FOR UPDATE SKIP LOCKED"} {
 		w.tell(t, sql, "1")
 	}
+	for _, sql := range []string{
+		"SELECT * FROM t WHERE k = (SELECT k FROM t WHERE n > $1 LIMIT 1 FOR UPDATE)", "UPDATE t SET n = $2 WHERE k IN (SELECT k FROM t WHERE k < $1 + 5 FOR UPDATE) AND n >= $3 RETURNING k, n",
+		"INSERT INTO t SELECT $1, n FROM t WHERE n > $2 FOR UPDATE RETURNING *", "WITH w AS (SELECT k FROM t WHERE k < $2 FOR SHARE) SELECT count(*) FROM w WHERE $1 > 0",
+	} {
+		w.tell(t, sql, []string{"1", "2", "0"}[:strings.Count(sql, "$1")+min(1, strings.Count(sql, "$2"))+strings.Count(sql, "$3")]...)
+	}
 	// What PostgreSQL has and is not there is named.
 	for sql, words := range map[string]string{
 		"SELECT * FROM v FOR UPDATE": `FOR UPDATE of the view "v"`, "SELECT * FROM (SELECT k FROM t) s FOR SHARE": "FOR SHARE of a subquery in FROM", "SELECT * FROM pg_catalog.pg_class FOR UPDATE": "pg_class",
-		"SELECT * FROM (SELECT k FROM t FOR UPDATE) s": "FOR UPDATE", "(SELECT k FROM t) FOR UPDATE": "written like this",
-		"EXPLAIN SELECT k FROM t FOR UPDATE": "FOR UPDATE", "CREATE TABLE x AS SELECT k FROM t FOR UPDATE": "FOR UPDATE", "INSERT INTO t SELECT * FROM t FOR UPDATE": "FOR UPDATE",
+		"(SELECT k FROM t) FOR UPDATE": "written like this", "EXPLAIN ANALYZE SELECT k FROM t FOR UPDATE": "SELECT FOR UPDATE",
+		"CREATE TABLE x AS SELECT k FROM t FOR UPDATE": "FOR UPDATE", "CREATE VIEW x AS SELECT k FROM t FOR UPDATE": "FOR UPDATE",
+		"SELECT * FROM (SELECT * FROM (SELECT k FROM t FOR UPDATE) s FOR UPDATE OF t) s":              "in a query within one",
+		"WITH a AS (SELECT 1 AS i), b AS (SELECT k FROM t, a WHERE k = i FOR UPDATE) SELECT * FROM b": `WITH query "a"`,
 	} {
 		answer := answerOf(t, w.ours.conn, sql, nil)
 		require.True(t, strings.HasPrefix(answer, "0A000|") && strings.Contains(answer, words), "%s: %s", sql, answer)
