@@ -51,7 +51,7 @@ func (st *Statement) prepareRewrite(ctx context.Context) error {
 	if err != nil {
 		return st.parsed.PointAt(err, name.Name)
 	}
-	if list := rewrite.ReturningOf(st.parsed.Head); list != nil {
+	if list := rewrite.Lists(r); list != nil {
 		if err := st.describeReturning(ctx, list, version, v); err != nil {
 			return err
 		}

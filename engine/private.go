@@ -58,7 +58,7 @@ func (s *Session) dropTemporary() error {
 // preparePrivate readies a statement about temporary objects, which DuckDB keeps.
 func (st *Statement) preparePrivate(ctx context.Context, head *statement.Private) error {
 	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.runPrivate(ctx, args) }
-	if err := temporary.Refused(head.Verb, st.parsed.Text); err != nil {
+	if err := temporary.Refused(head.Verb, st.parsed.Text, st.parsed.Head); err != nil {
 		return err
 	}
 	switch head.Verb {

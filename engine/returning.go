@@ -29,17 +29,15 @@ import (
 
 // describeReturning plans the list over no rows, to see what is wrong with it and what it gives.
 func (st *Statement) describeReturning(ctx context.Context, r *rewrite.Returning, version *catalog.TableVersion, v *snapshot.View) error {
-	from, items, err := r.Read(version.Table())
+	columns := func(query string) (*arrow.Schema, error) { return st.session.columnsOf(ctx, query, v) }
+	said, err := r.Read(version.Table(), columns)
 	if err != nil {
 		return r.Place(err, st.parsed.Text)
 	}
-	rows := "(" + from + ") AS " + duckdb.QuoteIdentifier(r.Alias)
-	returned := rewrite.Condition{From: rows, Place: "RETURNING", Expressions: items}
-	if err := st.session.rowwise(ctx, v, returned); err != nil {
+	if err := st.session.rowwise(ctx, v, said); err != nil {
 		return err
 	}
-	text := r.Query(from)
-	plan, err := st.session.planQuery(ctx, dialect.SourceOf(text), v)
+	plan, err := st.session.planQuery(ctx, dialect.SourceOf(r.Query(said)), v)
 	if err != nil {
 		return r.PlaceQuery(err, st.parsed.Text)
 	}
@@ -52,8 +50,7 @@ func (st *Statement) describeReturning(ctx context.Context, r *rewrite.Returning
 // originsReturned tells which of the returned columns are the table's.
 func (s *Session) originsReturned(r *rewrite.Returning, version *catalog.TableVersion, v *snapshot.View) []pgcatalog.Origin {
 	const written = "csm_written"
-	others := s.relations(v)
-	text := "SELECT " + r.Written + "\n FROM " + written + " AS " + duckdb.QuoteIdentifier(r.Alias)
+	text, others := r.Query(rewrite.Condition{With: r.With, From: r.Beside(written + " AS " + duckdb.QuoteIdentifier(r.Alias))}), s.relations(v)
 	return pgcatalog.Origins(text, dialect.TreeOf(text), func(database, schema, name string) *pgcatalog.Relation {
 		if name == written {
 			table := relation.OfTable(version)
@@ -70,16 +67,14 @@ func (st *Statement) returned(ctx context.Context, v *snapshot.View, written *re
 		return out, nil
 	}
 	s := st.session
-	schema := written.List[0].Schema()
 	number := s.conn.Register(&duckdb.Scan{
-		Schema: schema, Rows: written.Rows, Chunks: len(written.List),
+		Schema: written.List[0].Schema(), Rows: written.Rows, Chunks: len(written.List),
 		Open: func(chunk int, wanted []int) (arrow.RecordBatch, error) {
 			return duckdb.Project(written.List[chunk], wanted), nil
 		},
 	})
 	defer s.conn.Forget(number)
-	text := st.returning.Query(rewrite.Columns(columns, duckdb.ScanCall(number)))
-	plan, err := s.planDuck(ctx, dialect.SourceOf(text), v)
+	plan, err := s.planDuck(ctx, dialect.SourceOf(st.returning.Kept(columns, duckdb.ScanCall(number))), v)
 	if err != nil {
 		return nil, st.returning.PlaceQuery(err, st.parsed.Text)
 	}

@@ -110,6 +110,7 @@ func TestOriginsOfReturnedAndFetchedRows(t *testing.T) {
 		"SELECT * FROM t NATURAL JOIN u":                                       "t.1 t.2 u.2",
 		"INSERT INTO t VALUES (2, 'y') RETURNING *, a + 1, b":                  "t.1 t.2 - t.2",
 		"UPDATE public.t AS x SET a = 3 RETURNING x.b, (SELECT max(c) FROM u)": "t.2 -",
+		"UPDATE t SET b = 'z' FROM u WHERE t.a = u.a RETURNING *, u.c":         "t.1 t.2 u.1 u.2 u.2",
 		"DELETE FROM u RETURNING c":                                            "u.2",
 		"FETCH 1 FROM k":                                                       "t.1 t.2 u.2",
 		"MOVE 1 FROM k":                                                        "",
@@ -131,4 +132,39 @@ func TestOriginsOfReturnedAndFetchedRows(t *testing.T) {
 		require.Equal(t, want, strings.Join(got, " "), sql)
 		require.NoError(t, st.Close())
 	}
+}
+
+// RW4, RW5: RETURNING has of the statement's other tables what the changed row met, once; of temporary tables it is
+// refused rather than left out.
+func TestReturningOfOthers(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t (a int, b text, c int GENERATED ALWAYS AS (a + 1) STORED); INSERT INTO t VALUES (1, 'x'), (2, 'y'), (3, 'z')")
+	exec(t, s, "CREATE TABLE u (a int, d text); INSERT INTO u VALUES (1, 'p'), (1, 'q'), (2, 'r')")
+	_, err := s.Prepare(t.Context(), "UPDATE t SET b = d FROM u WHERE t.a = u.a AND u.a >= $1 RETURNING t.a, b = d, c, count(*) OVER ()")
+	requireState(t, "42P20", err)
+	st, err := s.Prepare(t.Context(), "UPDATE t SET b = d FROM u WHERE t.a = u.a AND u.a >= $1 RETURNING t.a, b = d, c, u.*")
+	require.NoError(t, err)
+	for range 2 {
+		reader, err := st.Query(t.Context(), 1)
+		require.NoError(t, err)
+		got, err := linesOf(reader)
+		require.NoError(t, err)
+		require.Len(t, got, 2)
+		for _, line := range got {
+			require.Regexp(t, "^(1.true.2.1.[pq]|2.true.3.2.r)$", line)
+		}
+	}
+	exec(t, s, "ALTER TABLE u DROP COLUMN d")
+	_, err = st.Exec(t.Context(), 1)
+	require.Error(t, err)
+	require.NoError(t, st.Close())
+	require.ElementsMatch(t, []string{"1|1", "2|2"}, rows(t, s, "DELETE FROM t USING u WHERE t.a = u.a RETURNING u.a, t.a"))
+	require.Equal(t, []string{"3|z|4"}, rows(t, s, "SELECT * FROM t"))
+	exec(t, s, "CREATE TEMP TABLE own AS SELECT 3 AS k")
+	for _, sql := range []string{"UPDATE own SET k = 4 FROM t WHERE a = k RETURNING *", "DELETE FROM own USING t WHERE a = k RETURNING k, *"} {
+		_, err := s.Exec(t.Context(), sql)
+		requireState(t, "0A000", err)
+	}
+	require.Equal(t, []string{"3"}, rows(t, s, "DELETE FROM own USING t WHERE a = k RETURNING own.*"))
 }

@@ -135,11 +135,11 @@ func Schema(schema *arrow.Schema) *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// Names are those of a schema's columns.
+// Names are those of a schema's columns; none if there is no schema.
 func Names(schema *arrow.Schema) []string {
-	names := make([]string, schema.NumFields())
-	for i, f := range schema.Fields() {
-		names[i] = f.Name
+	names := make([]string, Width(schema))
+	for i := range names {
+		names[i] = schema.Field(i).Name
 	}
 	return names
 }

@@ -100,6 +100,10 @@ func (r Rewrite) Drain(ctx context.Context, next func(context.Context) (arrow.Re
 	version *catalog.TableVersion, limits []ingest.Limit, w *ingest.Writer,
 	returns *retained.Batches) (Changed, error) {
 	hits := NewHits(version)
+	own := make([]int, version.Table().Columns.NumFields())
+	for i := range own {
+		own[i] = i
+	}
 	each := func(batch arrow.RecordBatch) error {
 		if returns != nil {
 			if err := returns.Keep(batch); err != nil {
@@ -109,7 +113,12 @@ func (r Rewrite) Drain(ctx context.Context, next func(context.Context) (arrow.Re
 		if r.Removes {
 			return nil
 		}
-		return w.Add(ctx, batch)
+		if batch.NumCols() == int64(len(own)) {
+			return w.Add(ctx, batch)
+		}
+		table := duckdb.Project(batch, own) // without what is RETURNING's alone
+		defer table.Release()
+		return w.Add(ctx, table)
 	}
 	if r.Removes {
 		limits = nil // what was there fits

@@ -22,64 +22,106 @@ type Returning struct {
 	Edits   edit.List
 	Alias   string // what the list knows the table by
 	Aliased bool   // and by nothing else
+	With    string // what stands before the statement
+	Using   string // other tables of the statement, of whose columns there may be some in the list; empty: none
+
+	beside []beside // these
+	prefix string   // of the list, in the query that was made last
 }
 
 // ReturningOf is what a statement returns of its rows, nil if nothing.
 func ReturningOf(head any) *Returning {
-	var list, alias string
+	var list, alias, with, using string
 	var name statement.Name
 	switch head := head.(type) {
 	case *statement.Insert:
 		list, alias, name = head.Returning, head.Alias, head.Name
 	case *statement.Update:
-		list, alias, name = head.Returning, head.Alias, head.Name
+		list, alias, name, with, using = head.Returning, head.Alias, head.Name, head.With, head.From
 	case *statement.Delete:
-		list, alias, name = head.Returning, head.Alias, head.Name
+		list, alias, name, with, using = head.Returning, head.Alias, head.Name, head.With, head.Using
 	}
 	if list == "" {
 		return nil
 	}
-	r := &Returning{List: list, Written: list, Alias: alias, Aliased: alias != ""}
+	r := &Returning{
+		List: list, Written: list, Alias: alias, Aliased: alias != "", With: with, Using: using, prefix: "SELECT ",
+	}
 	if !r.Aliased {
 		r.Alias = name.Name
 	}
 	return r
 }
 
-// Read reads the list for a table: the expressions in it, and a query of one row of the table's columns, all NULL.
-func (r *Returning) Read(table catalog.Table) (from string, items []string, err error) {
+// Lists is what RETURNING lists of the rows of a change, nil if nothing.
+func Lists(c Change) *Returning {
+	if r, ok := c.(Rewrite); ok {
+		return r.returning
+	}
+	return nil
+}
+
+// Read reads the list for a table. What is said of a row is asked of one whose columns are all NULL, and columns says
+// what a query gives.
+func (r *Returning) Read(table catalog.Table,
+	columns func(query string) (*arrow.Schema, error)) (said Condition, err error) {
 	parameter := false
 	dialect.ReplaceTokens(r.List, func(token string, _ int) (string, bool) {
 		parameter = parameter || dialect.IsParameter(token)
 		return "", false
 	})
 	if parameter {
-		return "", nil, sqlerror.New("0A000", "parameters in RETURNING are not supported").
+		return said, sqlerror.New("0A000", "parameters in RETURNING are not supported").
 			WithHint("Return the columns and compute with them afterwards.")
 	}
 	nulls := make([]string, table.Columns.NumFields())
 	for i, f := range table.Columns.Fields() {
 		name, err := columntype.SQL(f)
 		if err != nil {
-			return "", nil, err
+			return said, err
 		}
 		nulls[i] = "CAST(NULL AS " + name + ") AS " + duckdb.QuoteIdentifier(f.Name)
 	}
+	said = Condition{With: r.With, Place: "RETURNING"}
+	said.From = "(SELECT " + strings.Join(nulls, ", ") + ") AS " + duckdb.QuoteIdentifier(r.Alias)
+	r.Written, r.Edits = r.List, nil
+	if r.Using != "" {
+		if err := r.find(columns, said.From); err != nil {
+			return said, err
+		}
+		said.From = r.Beside(said.From)
+		r.Written, r.Edits = r.withStars()
+	}
 	if !r.Aliased {
-		r.Written, r.Edits = WithoutSchema(table.Name, r.List)
+		written, made := WithoutSchema(table.Name, r.Written)
+		r.Written, r.Edits = written, r.Edits.Then(made)
 	}
-	if items, err = statement.ListItems(r.List); err != nil {
-		return "", nil, err
+	if said.Expressions, err = statement.ListItems(r.List); err != nil {
+		return said, err
 	}
-	for i := range items {
-		items[i], _ = WithoutSchema(table.Name, items[i])
+	for i, item := range said.Expressions {
+		said.Expressions[i], _ = WithoutSchema(table.Name, item)
 	}
-	return "SELECT " + strings.Join(nulls, ", "), items, nil
+	return said, nil
 }
 
-// Query asks for the list of rows.
-func (r *Returning) Query(from string) string {
-	return "SELECT " + r.Written + "\n FROM (" + from + ") AS " + duckdb.QuoteIdentifier(r.Alias)
+// Query asks for the list of what Read says.
+func (r *Returning) Query(said Condition) string {
+	r.prefix = strings.TrimPrefix(said.With+" SELECT ", " ")
+	return r.prefix + r.Written + "\n FROM " + said.From
+}
+
+// Beside is a FROM of the table with the others of the statement.
+func (r *Returning) Beside(from string) string {
+	if r.Using != "" {
+		from += ", " + r.Using
+	}
+	return from
+}
+
+// Kept asks for the list of rows that were kept.
+func (r *Returning) Kept(columns *arrow.Schema, rows string) string {
+	return r.Query(Condition{From: r.from(columns, rows)})
 }
 
 // Columns is a query of a table's columns, from what has them.
@@ -98,7 +140,7 @@ func (r *Returning) PlaceQuery(err error, text string) error {
 		return err
 	}
 	moved := *e
-	if moved.At -= utf8.RuneCountInString("SELECT "); moved.At <= 0 || moved.At > utf8.RuneCountInString(r.Written) {
+	if moved.At -= utf8.RuneCountInString(r.prefix); moved.At <= 0 || moved.At > utf8.RuneCountInString(r.Written) {
 		moved.At = 0
 	}
 	return r.Place(dialect.InOriginal(&moved, r.Edits, r.Written, r.List), text)

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,6 +35,7 @@ type Rewrite struct {
 	says      func(table catalog.Table) ([]Condition, error)
 	values    valuesOf // nil: numbers are all it gives
 	assigned  []string // columns that get other values
+	returning *Returning
 }
 
 // valuesOf lists what the columns of a row become, each cast to its column's type.
@@ -47,7 +49,7 @@ type rows struct {
 
 // OfDelete is that of a DELETE.
 func OfDelete(head *statement.Delete) (Rewrite, error) {
-	r := Rewrite{Name: head.Name, verb: "DELETE", Removes: true, condition: head.Where}
+	r := Rewrite{Name: head.Name, verb: "DELETE", Removes: true, condition: head.Where, returning: ReturningOf(head)}
 	r.head = rows{head.With, head.Alias, strings.Join([]string{head.With, head.Using, head.Where}, " ")}
 	from := TableAs(head.Name, head.Alias)
 	if head.Using != "" {
@@ -61,11 +63,10 @@ func OfDelete(head *statement.Delete) (Rewrite, error) {
 			return Rewrite{}, sqlerror.New("0A000", "DELETE … USING with %s() in its condition is not supported", name).
 				WithHint("It is asked of each pair of rows. Store its values in a table first, or write the condition without USING.")
 		}
-		where := head.Where
-		if where == "" {
-			where = "true"
+		r.using = head.Using
+		if r.returning == nil { // nobody asks which pair it was
+			r.using, r.condition = "", "EXISTS (SELECT 1 FROM "+head.Using+" WHERE "+cmp.Or(head.Where, "true")+"\n)"
 		}
-		r.condition = "EXISTS (SELECT 1 FROM " + head.Using + " WHERE " + where + "\n)"
 	}
 	if head.Returning != "" {
 		r.values = func(version *catalog.TableVersion, qualifier string, _ casts) ([]string, error) {
@@ -77,7 +78,7 @@ func OfDelete(head *statement.Delete) (Rewrite, error) {
 
 // OfUpdate is that of an UPDATE.
 func OfUpdate(head *statement.Update) (Rewrite, error) {
-	r := Rewrite{Name: head.Name, verb: "UPDATE", using: head.From, condition: head.Where}
+	r := Rewrite{Name: head.Name, verb: "UPDATE", using: head.From, condition: head.Where, returning: ReturningOf(head)}
 	words := []string{head.With, head.From, head.Where}
 	for _, a := range head.Set {
 		words = append(words, a.Value)
@@ -212,7 +213,8 @@ func (r Rewrite) query(n *snapshot.Numbers, table string, as casts) (string, err
 			return "", err
 		}
 	}
-	text := r.head.with + " SELECT " + strings.Join(append(list, number), ", ") + " FROM " + from
+	others, _ := r.returning.besides(n.Column)
+	text := r.head.with + " SELECT " + strings.Join(append(append(list, others...), number), ", ") + " FROM " + from
 	if condition != "" {
 		text += " WHERE (" + condition + "\n)"
 	}
@@ -305,7 +307,9 @@ func (r Rewrite) Text(n *snapshot.Numbers, table string) (string, error) {
 	if err != nil || r.values == nil {
 		return text, err
 	}
-	fields := append(n.Version.Table().Columns.Fields(), arrow.Field{Name: n.Column, Type: arrow.PrimitiveTypes.Int64})
+	_, others := r.returning.besides(n.Column)
+	fields := append(n.Version.Table().Columns.Fields(), others...)
+	fields = append(fields, arrow.Field{Name: n.Column, Type: arrow.PrimitiveTypes.Int64})
 	columns := make([]string, len(fields))
 	for i, f := range fields {
 		columns[i] = f.Name

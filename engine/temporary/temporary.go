@@ -111,8 +111,19 @@ func name(verb, text string) string {
 	return name
 }
 
-// Refused is the error of a statement whose verb is not there, nil of others.
-func Refused(verb, text string) error {
+// Refused is the error of a statement whose verb is not there, or that DuckDB takes for another one, nil of others.
+func Refused(verb, text string, head any) error {
+	list, others := "", ""
+	switch head := head.(type) {
+	case *statement.Update:
+		list, others = head.Returning, head.From
+	case *statement.Delete:
+		list, others = head.Returning, head.Using
+	}
+	if others != "" && len(statement.Stars(list)) > 0 {
+		return sqlerror.New("0A000", "RETURNING * with FROM or USING is not supported for temporary tables").
+			WithHint("It means the columns of all tables of the statement: list those of the temporary one.")
+	}
 	if hint, refused := refusedVerbs[verb]; refused {
 		return sqlerror.New("0A000", "%s is not supported", name(verb, text)).WithHint(hint)
 	}

@@ -116,3 +116,21 @@ func identifierOf(t lex.Token) string {
 	}
 	return ""
 }
+
+// Stars are where a list asks for all columns of all tables.
+func Stars(list string) (found []lex.Token) {
+	depth := 0
+	var last lex.Token
+	for t := range lex.Client.Tokens(list) {
+		switch {
+		case t.IsAny("(", "["):
+			depth++
+		case t.IsAny(")", "]"):
+			depth--
+		case depth == 0 && t.Is("*") && (last.Text == "" || last.Is(",")):
+			found = append(found, t)
+		}
+		last = t
+	}
+	return found
+}
