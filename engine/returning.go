@@ -50,13 +50,13 @@ func (st *Statement) describeReturning(ctx context.Context, r *rewrite.Returning
 // originsReturned tells which of the returned columns are the table's.
 func (s *Session) originsReturned(r *rewrite.Returning, version *catalog.TableVersion, v *snapshot.View) []pgcatalog.Origin {
 	const written = "csm_written"
-	text, others := r.Query(rewrite.Condition{With: r.With, From: r.Beside(written + " AS " + duckdb.QuoteIdentifier(r.Alias))}), s.relations(v)
+	text := r.Query(rewrite.Condition{With: r.With, From: r.Beside(written + " AS " + duckdb.QuoteIdentifier(r.Alias))})
 	return pgcatalog.Origins(text, dialect.TreeOf(text), func(database, schema, name string) *pgcatalog.Relation {
 		if name == written {
 			table := relation.OfTable(version)
 			return &table
 		}
-		return others(database, schema, name)
+		return s.relations(v)(database, schema, name)
 	})
 }
 
