@@ -62,7 +62,11 @@ func (st *Statement) writeRows(ctx context.Context, rows *int64,
 		if err := st.runParts(ctx, v); err != nil {
 			return err
 		}
+		defer func() { v.KeysKept = v.KeysKept && !st.parts.Changes() }()
 		return do(ctx, tx, v)
+	}
+	if s.inside != nil {
+		return change(ctx, s.block.Changes, s.inside)
 	}
 	for repeats := 0; ; repeats++ {
 		b := s.block

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/engine/conform"
@@ -13,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/engine/kernel"
 	"github.com/csmsql/csmsql/engine/locking"
 	"github.com/csmsql/csmsql/engine/merge"
+	"github.com/csmsql/csmsql/engine/part"
 	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/engine/reference"
 	"github.com/csmsql/csmsql/engine/retained"
@@ -245,7 +248,7 @@ func (st *Statement) prepareLocking(ctx context.Context, v *snapshot.View) (done
 	st.setPlan(plan)
 	st.schema = planned.ClientNames(p.Visible(plan.schema), st.parsed.Tree, false)
 	st.origins = s.origins(st.parsed.Text, st.parsed.Tree, v, st.schema)
-	st.locks = cmp.Or(locking.Command(st.parsed), "SELECT FOR UPDATE")
+	st.locks = cmp.Or(locking.Command(st.parsed), st.parts.Command())
 	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.runLocking(ctx, l, p, args) }
 	return true, nil
 }
@@ -291,8 +294,8 @@ func (s *Session) lockRows(ctx context.Context, v *snapshot.View, plan *query, p
 	return p.Run(ctx, s.block.Transaction, out, run)
 }
 
-// prepareParts has the queries within the statement that lock rows run before it: it reads what they gave (FU6).
-func (st *Statement) prepareParts(ctx context.Context, parts locking.Parts) error {
+// prepareParts has the parts of the statement run before it: it reads what they gave (package part).
+func (st *Statement) prepareParts(ctx context.Context, parts *part.Parts) error {
 	s := st.session
 	v, err := s.see(ctx)
 	if err != nil {
@@ -301,18 +304,16 @@ func (st *Statement) prepareParts(ctx context.Context, parts locking.Parts) erro
 	defer v.Release()
 	around := &Statement{session: s, parts: parts}
 	st.inner = around // which closes them
-	for _, part := range parts {
-		plan, p, err := s.planLocking(ctx, part.Query, v)
-		if err != nil {
-			return part.Place(err)
+	for _, p := range parts.List {
+		parsed, err := parts.Parse(p)
+		if err == nil {
+			err = st.preparePart(ctx, p, parsed, v)
 		}
-		err = part.Register(s.conn, s.keeper(), p, plan.schema, plan.Duck)
-		plan.close()
 		if err != nil {
-			return err
+			return p.Place(err)
 		}
 	}
-	text, given, types := parts.Over(st.parsed.Text)
+	text, given, types := parts.Over()
 	if around.parsed, err = statement.Parse(text); err == nil {
 		if err = around.prepareKind(ctx); err == nil {
 			err = around.charge()
@@ -320,24 +321,71 @@ func (st *Statement) prepareParts(ctx context.Context, parts locking.Parts) erro
 	}
 	st.params, st.schema, st.origins = given.Merge(types, around.params), around.schema, around.origins
 	st.run = func(ctx context.Context, args []any) (*Rows, error) {
-		defer parts.Release()
 		around.args = args
 		rows, err := around.run(ctx, given.Pick(args))
-		return rows, dialect.WithoutPosition(err)
+		return rows, dialect.WithoutPosition(parts.Ended(parts.Explain(err)))
 	}
 	return dialect.WithoutPosition(err)
 }
 
-// runParts runs the queries that lock rows within the statement.
-func (st *Statement) runParts(ctx context.Context, v *snapshot.View) error {
+func (st *Statement) preparePart(ctx context.Context, p *part.Part, parsed *statement.Statement, v *snapshot.View) error {
 	s := st.session
-	return st.parts.Run(st.args, func(part *locking.Part, args []any) error {
-		plan, p, err := s.planLocking(ctx, part.Query, v)
+	if p.Changes {
+		inner := &Statement{session: s, parsed: parsed, postgres: st.postgres, part: true}
+		err := inner.prepareWhole(ctx)
+		if err == nil {
+			err = inner.charge()
+		}
+		p.Register(s.conn, s.keeper(), inner.schema, inner.returns(), inner.params, inner.close)
+		p.Statement = inner
+		return err
+	}
+	l, err := locking.Of(parsed)
+	if err != nil {
+		return err
+	}
+	plan, at, err := s.planLocking(ctx, l, v)
+	if err != nil {
+		return err
+	}
+	defer plan.close()
+	result, err := plan.Duck.Schema()
+	columns := planned.ClientNames(at.Visible(plan.schema), parsed.Tree, false)
+	if p.Statement = l; err == nil {
+		p.Register(s.conn, s.keeper(), columns, at.Visible(result), plan.Params, nil)
+	}
+	return err
+}
+
+// returns are the columns of RETURNING as DuckDB gives them; nil: it returns nothing.
+func (st *Statement) returns() *arrow.Schema {
+	for ; st.inner != nil; st = st.inner {
+	}
+	return st.returning.Columns()
+}
+
+// runParts runs the parts of the statement, within a change of its own.
+func (st *Statement) runParts(ctx context.Context, v *snapshot.View) error {
+	s, outer := st.session, st.session.inside
+	if st.parts.Changes() {
+		s.inside = v
+		defer func() { s.inside, v.KeysKept = outer, false }()
+	}
+	return st.parts.Run(st.args, func(p *part.Part, args []any) error {
+		if inner, changes := p.Statement.(*Statement); changes {
+			rows, err := inner.run(ctx, args)
+			if err != nil {
+				return err
+			}
+			defer rows.close()
+			return p.Rows.Drain(ctx, rows.Next)
+		}
+		plan, l, err := s.planLocking(ctx, p.Statement.(*locking.Query), v)
 		if err != nil {
 			return err
 		}
 		defer plan.close()
-		return s.lockRows(ctx, v, plan, p, args, part.Rows)
+		return s.lockRows(ctx, v, plan, l, args, p.Rows)
 	})
 }
 

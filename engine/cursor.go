@@ -37,6 +37,10 @@ func (st *Statement) prepareDeclare(ctx context.Context, head *statement.Declare
 	if err != nil {
 		return err
 	}
+	if query.inner != nil && query.inner.parts.Changes() {
+		query.close()
+		return sqlerror.New("0A000", "DECLARE CURSOR must not contain data-modifying statements in WITH")
+	}
 	if _, reads := query.parsed.Head.(*statement.Select); !reads {
 		query.close() // nothing ran
 		return sqlerror.New("42601", "a cursor is declared for a query").WithHint("Use SELECT or VALUES behind FOR.")

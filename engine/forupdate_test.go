@@ -377,7 +377,7 @@ func TestLocksThatAreBroken(t *testing.T) {
 	}
 }
 
-// FU6: a query within a statement locks its rows before the statement changes some, in one transaction with it.
+// PT1, PT2: a query within a statement locks its rows before the statement changes some, in one transaction with it.
 func TestLockingWithin(t *testing.T) {
 	t.Parallel()
 	e := open(t)
@@ -444,7 +444,7 @@ func TestLockingWithin(t *testing.T) {
 	}
 }
 
-// FU1, FU6: a queue of one statement: each task is taken once.
+// FU1, PT1: a queue of one statement: each task is taken once.
 func TestQueueOfOneStatement(t *testing.T) {
 	t.Parallel()
 	e := open(t)

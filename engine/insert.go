@@ -344,10 +344,10 @@ func (s *Session) latest(ctx context.Context) (*catalog.Contents, error) {
 // Nil: they are not known, or not any more (GA3): then they are made with DuckDB.
 func (st *Statement) insertConstants(ctx context.Context, head *statement.Insert, ins *insertion, args []any,
 	again *sole) (*Rows, error) {
-	if ins.constants == nil {
+	s := st.session
+	if ins.constants == nil || s.inside != nil {
 		return nil, nil
 	}
-	s := st.session
 	table, err := st.constantRows(ctx, head, ins)
 	if table == nil || err != nil {
 		return nil, err

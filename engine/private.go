@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/temporary"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
@@ -58,6 +59,9 @@ func (s *Session) dropTemporary() error {
 // preparePrivate readies a statement about temporary objects, which DuckDB keeps.
 func (st *Statement) preparePrivate(ctx context.Context, head *statement.Private) error {
 	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.runPrivate(ctx, args) }
+	if st.parts != nil || st.part {
+		return sqlerror.New("0A000", "a change of a temporary table with FOR UPDATE, or a change in WITH, is not supported")
+	}
 	if err := temporary.Refused(head.Verb, st.parsed.Text, st.parsed.Head); err != nil {
 		return err
 	}

@@ -42,7 +42,10 @@ func (st *Statement) describeReturning(ctx context.Context, r *rewrite.Returning
 		return r.PlaceQuery(err, st.parsed.Text)
 	}
 	st.schema, st.returning = plan.schema, r
-	plan.close()
+	defer plan.close()
+	if r.Result, err = plan.Duck.Schema(); err != nil {
+		return err
+	}
 	st.origins = st.session.originsReturned(r, version, v)
 	return nil
 }

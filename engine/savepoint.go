@@ -194,8 +194,6 @@ func (b *block) began(rows *Rows) {
 // charge has doubled, and when the transaction ends.
 
 const (
-	// settingsFree are not counted again: there is nothing to gain.
-	settingsFree = 64 << 10
 	// savepointLeast and savepointSetting are what a savepoint takes, and for each setting that has a value.
 	savepointLeast   = 512
 	savepointSetting = 3 * 64
@@ -203,20 +201,13 @@ const (
 
 // chargeSetting is for a value that is about to be kept.
 func (s *Session) chargeSetting(name, value string) error {
-	bytes := configuration.Bytes(name, value)
-	if s.settingsCharged+bytes > 2*s.settingsCounted+settingsFree {
-		s.countSettings()
-	}
-	if err := s.Take(account.Setting, bytes); err != nil {
-		return err
-	}
-	s.settingsCharged += bytes
-	return nil
+	take := func(bytes int64) error { return s.Take(account.Setting, bytes) }
+	return s.settingsCharge.Add(name, value, s.countSettings, take)
 }
 
 // countSettings charges what there is, and no more.
 func (s *Session) countSettings() {
-	if s.settingsCharged == 0 {
+	if s.settingsCharge.None() {
 		return
 	}
 	sets := []*configuration.Values{&s.settings.Values}
@@ -227,12 +218,7 @@ func (s *Session) countSettings() {
 			sets = append(sets, &p.settings, p.before, p.after)
 		}
 	}
-	bytes := s.settings.BytesOf(sets...)
-	if bytes < s.settingsCharged {
-		s.Give(account.Setting, s.settingsCharged-bytes)
-		s.settingsCharged = bytes
-	}
-	s.settingsCounted = s.settingsCharged
+	s.settingsCharge.Counted(s.settings.BytesOf(sets...), func(bytes int64) { s.Give(account.Setting, bytes) })
 }
 
 // chargeSavepoint is for one that is about to be made.

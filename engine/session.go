@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lifetime"
+	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/prepared"
 	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -51,24 +52,24 @@ type Notice struct {
 // Session is one user's conversation with the engine: a transaction, settings, temporary objects. One goroutine uses it
 // at a time, but for Close, which any may call at any time.
 type Session struct {
-	engine  *Engine
-	life    *lifetime.Lifetime
-	options SessionOptions
-	conn    *duckdb.Connection
-	account *account.Session     // what its client makes the node keep
-	prepaid int64                // charged by Parse for what is about to be planned
-	parsed  *statement.Statement // by Parse; nil: nothing
-	turn    *turn.Flow           // in which it plans
-	// settingsCharged is what is charged for values of settings, settingsCounted what that was when they were counted last.
-	settingsCharged, settingsCounted int64
-	parked                           budget.Lot
-	settings                         configuration.Session
+	engine         *Engine
+	life           *lifetime.Lifetime
+	options        SessionOptions
+	conn           *duckdb.Connection
+	account        *account.Session     // what its client makes the node keep
+	prepaid        int64                // charged by Parse for what is about to be planned
+	parsed         *statement.Statement // by Parse; nil: nothing
+	turn           *turn.Flow           // in which it plans
+	settingsCharge configuration.Charge
+	parked         budget.Lot
+	settings       configuration.Session
 	// meaning tells the settings apart that DuckDB was told of: plans are made for one of them.
 	meaning string
-	block   *block // the open transaction block, nil between transactions
+	block   *block         // the open transaction block, nil between transactions
+	inside  *snapshot.View // of the statement of which a part is running; nil: none is
 	named   map[string]*NamedStatement
 	// looksIn is where conn looks for bare names.
-	looksIn duckPath
+	looksIn names.SearchPath
 	// visible is what names mean while a statement is planned; csm_table asks it.
 	visible *snapshot.View
 	// sequences is what it has had of them.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/conform"
-	"github.com/csmsql/csmsql/engine/locking"
 	"github.com/csmsql/csmsql/engine/outcome"
+	"github.com/csmsql/csmsql/engine/part"
 	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -44,7 +44,8 @@ type Statement struct {
 	postgres  bool               // which is PostgreSQL's
 	elsewhere *elsewhere         // of a query that a worker runs; nil: it runs here
 	locks     string             // what PostgreSQL calls it if it locks rows
-	parts     locking.Parts      // the queries that lock rows before it, which it reads
+	parts     *part.Parts        // which run before it, and which it reads
+	part      bool               // it is one
 	args      []any              // of the statement that it is made of, for them
 	planned   *snapshot.View     // what the plan was made for, for its first execution, if that comes at once
 
@@ -182,9 +183,15 @@ func (st *Statement) prepare(ctx context.Context) error {
 	if err := dialect.RefuseReserved(st.parsed); err != nil {
 		return err
 	}
+	return st.prepareWhole(ctx)
+}
+
+// prepareWhole is prepare of a statement, or a part of one, with the parts that are in it.
+func (st *Statement) prepareWhole(ctx context.Context) error {
+	s := st.session
 	s.seeded = s.seeded || workforce.Mentions(st.parsed.Text, "setseed")
 	typed := func() (*statement.Statement, error) { err := st.typed(ctx, nil); return st.parsed, err }
-	if parts, err := locking.Within(st.parsed, typed); err != nil {
+	if parts, err := part.Find(st.parsed, typed); err != nil {
 		return err
 	} else if parts != nil {
 		return parts.CloseFor(st.prepareParts(ctx, parts))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -103,46 +102,18 @@ func (st *Statement) createTemporaryView(ctx context.Context, head *statement.Cr
 	return rows, err
 }
 
-// A view goes on to show the rows of its table when that gets another name, as in PostgreSQL. Ours are texts, so the new name is written into
-// them, with the old one as its alias, because the rest of the text may say it:
-//
-//	SELECT t.a FROM public.t  ── ALTER TABLE t RENAME TO u ──►  SELECT t.a FROM public.u AS t
-//
-// Texts that a new name cannot be written into keep the table from getting one.
-
-// followName writes a table's new name into the views that read it. tx has renamed the table, and before is what was visible then.
-func (s *Session) followName(ctx context.Context, tx *catalog.Transaction, before *snapshot.View, from, to catalog.TableName) error {
-	for _, w := range before.Contents.Views() {
-		if !strings.Contains(strings.ToLower(w.SQL), strings.ToLower(from.Name)) || s.planned(ctx, before, w) != nil {
-			continue // a view that cannot be asked has nothing to keep
-		}
-		followed := *w
-		var err error
-		if followed.SQL, err = s.viewTexts(before).WithName(ctx, w, from, to); err == nil && followed.SQL == w.SQL {
-			continue
-		}
-		if err == nil {
+// followName writes a table's new name into the views that read it. tx has renamed the table, and before is what was
+// visible then.
+func (s *Session) followName(ctx context.Context, tx *catalog.Transaction, before *snapshot.View,
+	from, to catalog.TableName) error {
+	return s.viewTexts(before).Follow(ctx, tx, viewtext.Renaming{
+		From: from, To: to, Before: func(w *catalog.View) error { return s.planned(ctx, before, w) },
+		After: func(w *catalog.View) error {
 			after := s.seeing(tx.Contents(), before.Lease.Hold(), before.Own)
-			err = s.planned(ctx, after, &followed)
-			after.Release()
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			e := sqlerror.New("2BP01", "table %s cannot be renamed: the query of view %s reads it in a way that does not bear another name", from, w.Name).
-				WithHint("Drop the view, rename the table, and make the view anew.")
-			e.Cause = err
-			return e
-		}
-		if err := tx.DropView(w.Name); err != nil {
-			return err
-		}
-		if _, err := tx.CreateView(ctx, w.Name, followed.SQL, w.Columns); err != nil {
-			return err
-		}
-	}
-	return nil
+			defer after.Release()
+			return s.planned(ctx, after, w)
+		},
+	})
 }
 
 var errOtherColumns = errors.New("the view would have other columns")

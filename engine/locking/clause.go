@@ -1,6 +1,7 @@
 package locking
 
 import (
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -114,6 +115,15 @@ func (q *Query) refuse(c *pg.LockingClause) error {
 	return notWith(c, with)
 }
 
+// InArms is the error of a query of which an arm locks rows; nil: none does.
+func InArms(s *pg.SelectStmt) error {
+	arms := slices.Concat(s.GetLarg().GetLockingClause(), s.GetRarg().GetLockingClause())
+	if len(arms) == 0 {
+		return nil
+	}
+	return notWith(arms[0].GetLockingClause(), "UNION/INTERSECT/EXCEPT")
+}
+
 func notWith(c *pg.LockingClause, what string) error {
 	return sqlerror.New("0A000", "%s is not allowed with %s", names[c.Strength], what)
 }
@@ -133,7 +143,7 @@ func blank(text string) (plain string, ok bool) {
 		case t.Is(")"):
 			depth--
 		case depth == 0 && t.Is("for"):
-			at = clauseEnd(text, at)
+			at = ClauseEnd(text, at)
 			for i := t.Start; i < at; i++ {
 				out[i] = ' '
 			}
@@ -142,8 +152,8 @@ func blank(text string) (plain string, ok bool) {
 	}
 }
 
-// clauseEnd is where a clause ends whose FOR ends at a place. PostgreSQL's parser has read it before.
-func clauseEnd(text string, at int) int {
+// ClauseEnd is where a clause ends whose FOR ends at a place. PostgreSQL's parser has read it before.
+func ClauseEnd(text string, at int) int {
 	next := func() lex.Token { return lex.Client.Next(text, at) }
 	accept := func(words ...string) bool {
 		t := next()

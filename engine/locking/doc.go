@@ -14,8 +14,7 @@
 //
 // A clause is FOR UPDATE, FOR NO KEY UPDATE, FOR SHARE or FOR KEY SHARE with what belongs to it. A target is an entry
 // of the FROM clause whose rows are locked. Columns are hidden whose names begin as those of the numbers do: no word of
-// the user's does, so a star has made them. A part is a query with clauses within a statement: in a subquery, in WITH, or
-// the one that an INSERT takes its rows from.
+// the user's does, so a star has made them.
 //
 // # Invariants
 //
@@ -26,9 +25,6 @@
 //     change it, or it is refused.
 //   - FU4: FOR NO KEY UPDATE locks as FOR UPDATE does, and FOR KEY SHARE as FOR SHARE: never weaker.
 //   - FU5: no number is shown to the user.
-//   - FU6: a query with clauses within a statement is run once, before the statement, under the same snapshot and in the
-//     same transaction, and the statement reads the rows that it gave: what is changed is what is locked. It cannot
-//     read what the statement around it gives names to; that is refused.
 //
 // # Lock order
 //
@@ -36,5 +32,6 @@
 //
 // # What it does not do
 //
-// It plans and runs no query: the engine does. A clause in a view, or within a part, is not read.
+// It plans and runs no query: the engine does. Clauses within a statement are read by package
+// part, one query at a time; those of views by nobody.
 package locking

@@ -1,7 +1,6 @@
 package locking
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -10,7 +9,6 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/snapshot"
-	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
@@ -63,51 +61,5 @@ func TestCommand(t *testing.T) {
 		st, err := statement.Parse(written)
 		require.NoError(t, err, written)
 		require.Equal(t, want, Command(st), written)
-	}
-}
-
-// FU6: which queries within a statement run before it, and what it reads in their places.
-func TestWithin(t *testing.T) {
-	asIs := func(st *statement.Statement) func() (*statement.Statement, error) {
-		return func() (*statement.Statement, error) { return st, nil }
-	}
-	for written, want := range map[string][]string{
-		"SELECT * FROM t FOR UPDATE": nil, "SELECT substring(k for 2), 'for update' FROM (SELECT k FROM t) s": nil,
-		"DELETE FROM t WHERE k = (SELECT k FROM t LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING k":                                    {"SELECT k FROM t LIMIT 1 FOR UPDATE SKIP LOCKED"},
-		"WITH a AS (TABLE t FOR SHARE), b AS (SELECT (1)) SELECT * FROM a WHERE k IN (SELECT k FROM t FOR KEY SHARE OF t)":        {"TABLE t FOR SHARE", "SELECT k FROM t FOR KEY SHARE OF t"},
-		"SELECT * FROM ((SELECT substring(k FOR (2)) FROM t FOR UPDATE)) s FOR SHARE":                                             {"SELECT substring(k FOR (2)) FROM t FOR UPDATE"},
-		"WITH a AS (SELECT 1) INSERT INTO \"select\" (k) SELECT k FROM t JOIN u ON true FOR UPDATE OF t ON CONFLICT DO NOTHING; ": {"SELECT k FROM t JOIN u ON true FOR UPDATE OF t "},
-		"INSERT INTO t SELECT $3 FROM t WHERE k > $1 FOR UPDATE LIMIT $3;":                                                        {"SELECT $2 FROM t WHERE k > $1 FOR UPDATE LIMIT $2"},
-		"INSERT INTO t (SELECT k FROM t FOR UPDATE) RETURNING k":                                                                  {"SELECT k FROM t FOR UPDATE"},
-		"EXPLAIN SELECT * FROM (SELECT 1 FROM t FOR UPDATE) s":                                                                    nil,
-	} {
-		st, err := statement.Parse(written)
-		require.NoError(t, err, written)
-		parts, err := Within(st, asIs(st))
-		require.NoError(t, err, written)
-		require.Len(t, parts, len(want), written)
-		over := written
-		for i, p := range parts {
-			text, _ := dialect.Dense(written[p.from:p.to])
-			require.Equal(t, want[i], text, written)
-			p.columns = arrow.NewSchema([]arrow.Field{{Name: `a"b`, Type: arrow.PrimitiveTypes.Int32}}, nil)
-			p.number = uint64(i)
-			over = strings.Replace(over, written[p.from:p.to], fmt.Sprintf(`SELECT c0 AS "a""b" FROM csm_scan(%d)`, i), 1)
-		}
-		if over, _ = dialect.Dense(over); parts != nil {
-			made, _, _ := parts.Over(written)
-			require.Equal(t, over, made)
-		}
-	}
-	for written, words := range map[string]string{
-		"SELECT * FROM (SELECT 1 FROM (SELECT 1 FROM t FOR UPDATE) s FOR SHARE) s":   "in a query within one",
-		"WITH a AS (SELECT 1), b AS (SELECT 1 FROM t, a FOR UPDATE) SELECT * FROM b": `the WITH query "a"`,
-		"(SELECT 1 FROM t FOR UPDATE) UNION (SELECT 2)":                              "UNION",
-		"SELECT * FROM (SELECT DISTINCT k FROM t FOR UPDATE) s":                      "DISTINCT",
-	} {
-		st, err := statement.Parse(written)
-		require.NoError(t, err, written)
-		_, err = Within(st, asIs(st))
-		require.ErrorContains(t, err, words, written)
 	}
 }

@@ -20,10 +20,11 @@ type Returning struct {
 	List    string
 	Written string // the list as it is asked, and how it differs
 	Edits   edit.List
-	Alias   string // what the list knows the table by
-	Aliased bool   // and by nothing else
-	With    string // what stands before the statement
-	Using   string // other tables of the statement, of whose columns there may be some in the list; empty: none
+	Alias   string        // what the list knows the table by
+	Aliased bool          // and by nothing else
+	With    string        // what stands before the statement
+	Result  *arrow.Schema // the list's columns as DuckDB gives them
+	Using   string        // other tables of the statement, of whose columns there may be some in the list; empty: none
 
 	beside []beside // these
 	prefix string   // of the list, in the query that was made last
@@ -59,6 +60,14 @@ func Lists(c Change) *Returning {
 		return r.returning
 	}
 	return nil
+}
+
+// Columns are the list's as DuckDB gives them; of no RETURNING, nil.
+func (r *Returning) Columns() *arrow.Schema {
+	if r == nil {
+		return nil
+	}
+	return r.Result
 }
 
 // Read reads the list for a table. What is said of a row is asked of one whose columns are all NULL, and columns says

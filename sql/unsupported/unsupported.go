@@ -135,7 +135,7 @@ type refusal struct {
 // refusals are what DuckDB says, without a place, of nodes of its tree, and what they are in PostgreSQL's.
 var refusals = []refusal{
 	{regexp.MustCompile(`^SELECT locking clause is not supported`), locking, "Rows are locked by a SELECT of its own, of tables, in the same transaction."},
-	{regexp.MustCompile(`^A CTE needs a SELECT`), changeInWith, "Run the change by itself, with RETURNING if its rows are needed."},
+	{regexp.MustCompile(`^A CTE needs a SELECT`), changeInWith, "WITH … AS (INSERT …) stands before SELECT, INSERT, UPDATE and DELETE. Run the change by itself here."},
 	{regexp.MustCompile(`^Unimplemented order by type`), orderUsing, "Write ASC or DESC."},
 	{regexp.MustCompile(`^Expression type T_List`), symmetric, "Write x BETWEEN a AND b OR x BETWEEN b AND a, or NOT in front of both."},
 	{regexp.MustCompile(`^Sample method .+ cannot be used with a discrete sample count`), sample, "Write PERCENT behind the number."},

@@ -1,0 +1,55 @@
+package viewtext
+
+import (
+	"context"
+	"strings"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/sql/sqlerror"
+)
+
+// Renaming is a table that gets another name: a view goes on to show its rows, as in PostgreSQL. Ours are texts, so the
+// new name is written into them, with the old one as its alias, because the rest of the text may say it:
+//
+//	SELECT t.a FROM public.t  ── ALTER TABLE t RENAME TO u ──►  SELECT t.a FROM public.u AS t
+//
+// Texts that a new name cannot be written into keep the table from getting one.
+type Renaming struct {
+	From, To catalog.TableName
+	// Before and After tell what is wrong with a view's query, if anything is, before and after the table has the name.
+	Before, After func(v *catalog.View) error
+}
+
+// Follow writes a table's new name into the views that read it. tx has renamed the table, and w sees what was before.
+func (w *Writer) Follow(ctx context.Context, tx *catalog.Transaction, r Renaming) error {
+	for _, v := range w.View.Contents.Views() {
+		if !strings.Contains(strings.ToLower(v.SQL), strings.ToLower(r.From.Name)) || r.Before(v) != nil {
+			continue // a view that cannot be asked has nothing to keep
+		}
+		followed := *v
+		var err error
+		if followed.SQL, err = w.WithName(ctx, v, r.From, r.To); err == nil && followed.SQL == v.SQL {
+			continue
+		}
+		if err == nil {
+			err = r.After(&followed)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			e := sqlerror.New("2BP01", "table %s cannot be renamed: the query of view %s reads it in a way that does "+
+				"not bear another name", r.From, v.Name).
+				WithHint("Drop the view, rename the table, and make the view anew.")
+			e.Cause = err
+			return e
+		}
+		if err := tx.DropView(v.Name); err != nil {
+			return err
+		}
+		if _, err := tx.CreateView(ctx, v.Name, followed.SQL, v.Columns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
