@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,7 +14,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -450,4 +453,64 @@ func TestClusterOften(t *testing.T) {
 	for seed := range uint64(40) {
 		oneRack(t, rand.New(rand.NewPCG(seed, 5)), 80)
 	}
+}
+
+// K4: a commit whose lender does not answer takes nothing of the others' of its group along: what lies in this node's
+// memory, and what other lenders have published by then.
+func TestGroupOutlivesALender(t *testing.T) {
+	r := newRack(t, 4)
+	defer r.close()
+	n := r.nodes[0]
+	s, err := n.catalog.Snapshot(ctx, catalog.Holder{})
+	require.NoError(t, err)
+	tx := n.catalog.Begin(s)
+	_, err = tx.CreateTable(ctx, tableA, columns, catalog.TableOptions{})
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit(ctx))
+	s.Close()
+
+	begun, hold := make(chan struct{}), make(chan struct{})
+	n.begun = func() {
+		close(begun)
+		<-hold
+	}
+	errs, wait := make([]error, 5), sync.WaitGroup{}
+	extents := make([][]descriptor.Extent, len(errs))
+	commit := func(i int, at ...*rackNode) {
+		s, err := n.catalog.Snapshot(ctx, catalog.Holder{})
+		require.NoError(t, err)
+		tx := n.catalog.Begin(s)
+		for _, where := range at {
+			c, _ := r.chunk(n, where)
+			extents[i] = append(extents[i], c.Descriptor().Extents...)
+			require.NoError(t, tx.Append(tableA, []*catalog.Chunk{c}))
+		}
+		wait.Go(func() {
+			defer s.Close()
+			errs[i] = tx.Commit(ctx)
+		})
+	}
+	commit(0, n)
+	<-begun
+	for i, at := range [][]*rackNode{{n}, {n, r.nodes[1], r.nodes[2]}, {r.nodes[1], n}, {r.nodes[3]}} {
+		commit(i+1, at...)
+		require.Eventually(t, func() bool { return n.catalog.Waiting() == i+1 }, 10*time.Second, time.Millisecond)
+	}
+	dead := r.nodes[2].lender.Swap(nil)
+	close(hold)
+	wait.Wait()
+	r.nodes[2].lender.Store(dead)
+	require.NoError(t, errors.Join(errs[0], errs[1], errs[3], errs[4]))
+	require.ErrorIs(t, errs[2], errDead)
+	for i, list := range extents {
+		for _, x := range list {
+			state := r.nodes[x.Region-1].lender.Load().Generation(x.Generation).State
+			if i == 2 {
+				require.NotEqual(t, coherence.Published, state, "%v of the one that failed", x.ExtentID)
+			} else {
+				require.Equal(t, coherence.Published, state, "%v of number %d", x.ExtentID, i)
+			}
+		}
+	}
+	require.Empty(t, r.faults)
 }

@@ -89,7 +89,7 @@ func (w *commit) add(ctx context.Context, r *request) error {
 	if err := w.redefine(ctx, t, rows); err != nil {
 		return err
 	}
-	r.keep(w.next, w.group.published)
+	r.keep(w.next, w.group)
 	for id := range r.held {
 		w.publish[id] = true
 	}

@@ -52,6 +52,18 @@ var (
 	ErrCorrupt = &sqlError{"XX001", "corrupt catalog record"}
 )
 
+// PartlyPublishedError says that lenders have published some of what they were asked to, and not the rest.
+type PartlyPublishedError struct {
+	Published []ExtentID
+	Cause     error
+}
+
+// Error implements error.
+func (e *PartlyPublishedError) Error() string { return e.Cause.Error() }
+
+// Unwrap gives the cause.
+func (e *PartlyPublishedError) Unwrap() error { return e.Cause }
+
 // Errors of leases.
 var (
 	// ErrLeaseOver: the lease expired or was released; whoever holds it must not read the snapshot any more.

@@ -44,7 +44,7 @@ type request struct {
 
 // keep gives back what was handed over and is in no version: truncated or dropped again, or the copy of a chunk that
 // was folded meanwhile. It may be called again.
-func (r *request) keep(next *Contents, published bool) {
+func (r *request) keep(next *Contents, g *group) {
 	t, fresh := r.transaction, map[ExtentID]bool{}
 	for name := range t.relation {
 		e, ok := t.own.tables.Get(name)
@@ -60,11 +60,7 @@ func (r *request) keep(next *Contents, published bool) {
 			delete(r.held, id)
 		}
 	}
-	if published {
-		t.catalog.log("retire chunks that nobody has", t.catalog.lender.Retire(sortedIDs(r.held)...))
-	} else {
-		t.discard(r.held)
-	}
+	g.giveBack(r.held)
 	r.held = fresh
 }
 
@@ -190,15 +186,16 @@ func (c *Catalog) commitGroup(r *request) {
 	switch len(requests) {
 	case 0:
 	case 1:
-		c.commitAlone(r)
+		c.commitAlone(r, nil)
 	default:
 		c.commitTogether(requests)
 	}
 	returned = true
 }
 
-func (c *Catalog) commitAlone(r *request) {
-	(&group{catalog: c, requests: []*request{r}}).run(r.ctx)
+// commitAlone commits one request, of whose chunks some may be published already.
+func (c *Catalog) commitAlone(r *request, done map[ExtentID]bool) {
+	(&group{catalog: c, requests: []*request{r}, done: done}).run(r.ctx)
 }
 
 // commitTogether commits requests at once. If their chunks cannot be published together each is tried by itself: one
@@ -208,7 +205,7 @@ func (c *Catalog) commitTogether(requests []*request) {
 	g.run(context.WithoutCancel(requests[0].ctx))
 	if g.apart {
 		for _, r := range g.requests {
-			c.commitAlone(r)
+			c.commitAlone(r, g.done)
 		}
 	}
 }
@@ -221,6 +218,7 @@ type group struct {
 	apart     bool       // nothing has happened: try each by itself
 	lenders   []store.Compare
 	published bool
+	done      map[ExtentID]bool            // what was published before an attempt failed that published the rest
 	refused   map[PageID]hugetable.NewPage // of attempts that the store did not take
 }
 
@@ -228,10 +226,25 @@ type group struct {
 func (g *group) fail(r *request, err error) {
 	r.err = err
 	g.requests = slices.DeleteFunc(g.requests, func(other *request) bool { return other == r })
-	if g.published {
-		g.catalog.log("retire chunks of a failed commit", g.catalog.lender.Retire(sortedIDs(r.held)...))
-	} else {
-		r.transaction.discard(r.held)
+	g.giveBack(r.held)
+}
+
+// giveBack gives chunks back that are in no version: published ones are retired (K4).
+func (g *group) giveBack(ids map[ExtentID]bool) {
+	published, others := map[ExtentID]bool{}, map[ExtentID]bool{}
+	for id := range ids {
+		if g.published || g.done[id] {
+			published[id] = true
+		} else {
+			others[id] = true
+		}
+	}
+	c := g.catalog
+	if len(published) > 0 {
+		c.log("retire chunks that no version has", c.lender.Retire(sortedIDs(published)...))
+	}
+	if len(others) > 0 {
+		c.log("discard chunks", c.lender.Discard(sortedIDs(others)...))
 	}
 }
 
@@ -285,14 +298,30 @@ func (g *group) publish(w *commit) (err error) {
 	if logged := g.catalog.options.PublishLogged; logged != nil {
 		w.write.Redo, err = logged(sortedIDs(w.publish)...)
 	} else {
-		err = g.catalog.lender.Publish(sortedIDs(w.publish)...)
+		err = g.catalog.lender.Publish(slices.DeleteFunc(sortedIDs(w.publish), func(id ExtentID) bool { return g.done[id] })...)
 	}
 	if err != nil {
+		var partly *PartlyPublishedError
+		if errors.As(err, &partly) {
+			g.note(partly.Published)
+		}
 		return fmt.Errorf("publish chunks: %w", err)
 	}
 	g.published = true
 	w.write.Compares = append(w.write.Compares, g.lenders...)
 	return nil
+}
+
+// note remembers what is published although an attempt has failed.
+func (g *group) note(ids []ExtentID) {
+	done := maps.Clone(g.done)
+	if done == nil {
+		done = map[ExtentID]bool{}
+	}
+	for _, id := range ids {
+		done[id] = true
+	}
+	g.done = done
 }
 
 // repeats tells whether the store refused the commit because another node changed a table whose rows it changes.

@@ -54,6 +54,7 @@ type rackNode struct {
 	ended     chan error
 	snapshots []rackSnapshot
 	published func() // called once between publishing and storing
+	begun     func() // is called when a commit begins, once
 	doubted   int    // extents of the last commit that ended in doubt
 }
 
@@ -94,6 +95,10 @@ func (n *rackNode) start() {
 		InitialSchemas: []string{"public"}, ReportInterval: time.Millisecond, Patience: patience,
 		Self: &catalog.NodeRecord{Name: n.name, Address: n.name + ":1", Directory: n.name},
 		Fault: func(point faults.Point) {
+			if do := n.begun; do != nil && point == faults.CommitBegin {
+				n.begun = nil
+				do()
+			}
 			if point != faults.CommitPublished {
 				return
 			}
@@ -182,11 +187,12 @@ func (l rackLender) each(ids []catalog.ExtentID, do func(*lendertest.Lender, coh
 }
 
 func (l rackLender) Publish(ids ...catalog.ExtentID) error {
+	others := slices.DeleteFunc(slices.Clone(ids), func(id catalog.ExtentID) bool { return id.Region == l.node.region })
+	ids = append(others, l.own(ids)...)
 	for i, id := range ids {
 		err := l.each(ids[i:i+1], func(to *lendertest.Lender, g coherence.Generation) error { return to.Publish(g) })
 		if err != nil {
-			_ = l.Retire(ids[:i]...)
-			return fmt.Errorf("publish %v: %w", id, err)
+			return &catalog.PartlyPublishedError{Published: ids[:i], Cause: fmt.Errorf("publish %v: %w", id, err)}
 		}
 	}
 	return nil

@@ -123,7 +123,8 @@ func (l Lease) String() string {
 // seal. coherence.Home has them per region; the engine joins several. Calls are made with the catalog's lock held:
 // they must not block for long and must not call back.
 type Lender interface {
-	// Publish makes sealed generations readable. All or nothing.
+	// Publish makes sealed generations readable. All or nothing, unless the error is a PartlyPublishedError: what others
+	// lend and have made readable stays so then, because a lender may be gone that has not, and theirs cannot be undone.
 	Publish(ids ...ExtentID) error
 	// Discard gives sealed, unpublished generations back.
 	Discard(ids ...ExtentID) error

@@ -150,12 +150,10 @@ func (l clusterLenders) split(ids []catalog.ExtentID) (own []catalog.ExtentID, o
 	return own, others
 }
 
-// Publish implements catalog.Lender: all or nothing.
+// Publish implements catalog.Lender. What other nodes lend comes first, in whose stead an error may be: this node's own
+// is not published then.
 func (l clusterLenders) Publish(ids ...catalog.ExtentID) error {
 	own, others := l.split(ids)
-	if err := l.Homes.Publish(own...); err != nil {
-		return err
-	}
 	var done []catalog.ExtentID
 	for name, theirs := range others {
 		client, err := l.node.peers.get(context.Background(), name)
@@ -163,11 +161,18 @@ func (l clusterLenders) Publish(ids ...catalog.ExtentID) error {
 			err = client.Publish(context.Background(), false, theirs...)
 		}
 		if err != nil {
-			return errors.Join(fmt.Errorf("publish at node %q: %w", name, err), l.Retire(append(done, own...)...))
+			return partly(done, fmt.Errorf("publish at node %q: %w", name, err))
 		}
 		done = append(done, theirs...)
 	}
-	return nil
+	return partly(done, l.Homes.Publish(own...))
+}
+
+func partly(done []catalog.ExtentID, err error) error {
+	if err == nil || len(done) == 0 {
+		return err
+	}
+	return &catalog.PartlyPublishedError{Published: done, Cause: err}
 }
 
 // Discard implements catalog.Lender.

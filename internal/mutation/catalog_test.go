@@ -5,7 +5,7 @@ import "github.com/csmsql/csmsql/internal/mutation"
 var (
 	leased   = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestLeases|TestExpiredDomainLeavesNoPin|TestConcurrentSessions|TestSavepointsGiveMemoryBack|TestManySmallAppendsSharePages|TestPinsFollowLeases|TestTheFirstSnapshotPins|TestOlderLeasesKeepWhatLaterOnesHad)$"}
 	former   = mutation.Tests{Package: "./catalog", Pattern: "^TestLeasesEndWithAFormerLender$"}
-	spread   = mutation.Tests{Package: "./catalog", Pattern: "^(TestCluster|TestClusterOften|TestGivenUpBeforeItWasSeen|TestPromisesEndWithTheSession|TestMissedChanges|TestLeasesEndWithAFormerLender)$"}
+	spread   = mutation.Tests{Package: "./catalog", Pattern: "^(TestCluster|TestClusterOften|TestGivenUpBeforeItWasSeen|TestPromisesEndWithTheSession|TestMissedChanges|TestLeasesEndWithAFormerLender|TestGroupOutlivesALender)$"}
 	grouped  = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestModelOfOneTable|TestAppendsAreGrouped|TestGroupsAreByRows|TestGivesUpWhileOthersCommit|TestGroupIsTakenApart|TestMovesBesideAppends|TestAppendBesideADeclaration|TestDeletesBesideOthers)$"}
 	deleted  = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestDeletesGoTogether|TestARowIsDeletedOnce|TestTablesWithoutDeletedRowsReadNothing|TestPagesSplit)$"}
 	numbered = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestColumnsComeAndGo|TestChunksOfOtherNumbers|TestFoldedAndMovedAcrossColumns|TestAlteredBehindFolds|TestPagesOfFormerColumnsAreSummedUp)$"}
@@ -112,7 +112,9 @@ var ofCatalog = []mutation.Mutation{
 	{Name: "repeats-with-lenders-of-now", File: "catalog/group.go", Breaks: "K8", Tests: spread,
 		Old: "\tg.refuse(refused)\n\tif err", New: "\tif ON {\n\t\tg.lenders, _ = refused.lendersOf()\n\t}\n\tg.refuse(refused)\n\tif err"},
 	{Name: "failed-ones-are-discarded", File: "catalog/group.go", Breaks: "K4", Tests: spread,
-		Old: "\tif g.published {\n", New: "\tif g.published && !ON {\n"},
+		Old: "if g.published || g.done[id] {", New: "if g.published && !ON || g.done[id] {"},
+	{Name: "groups-forget-what-is-published", File: "catalog/group.go", Breaks: "K4", Tests: spread,
+		Old: "\t\tdone[id] = true", New: "\t\tdone[id] = !ON"},
 	{Name: "repeats-without-the-others", File: "catalog/group.go", Breaks: "0 conflicts of appends", Tests: spread,
 		Old: "errors.As(err, &which) && w.rows", New: "errors.As(err, &which) && !ON && w.rows"},
 }
