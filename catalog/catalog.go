@@ -141,6 +141,9 @@ func Open(ctx context.Context, st Store, lender Lender, options Options) (*Catal
 	c.mu.regions, c.mu.members, c.mu.applied = found.regions, found.members, found.revision
 	c.install(found.contents, nil)
 	c.mu.Unlock()
+	if err := c.loadKept(ctx); err != nil {
+		return nil, fmt.Errorf("open catalog: %w", err)
+	}
 	if err := c.findGarbage(ctx); err != nil {
 		return nil, fmt.Errorf("open catalog: %w", err)
 	}
@@ -193,7 +196,8 @@ func (c *Catalog) read(ctx context.Context) (*reading, error) {
 		catalog: c, contents: newContents(), names: map[TableName]Revision{},
 		regions: map[memregion.RegionID]*RegionRecord{}, members: map[string]*Member{},
 	}
-	prefixes := []string{formatKey, commitKey, schemaPrefix, namePrefix, tablePrefix, viewPrefix, regionPrefix, nodePrefix, presencePrefix}
+	prefixes := []string{formatKey, commitKey, schemaPrefix, namePrefix, tablePrefix, viewPrefix, keptPrefix, regionPrefix,
+		nodePrefix, presencePrefix}
 	revision, err := c.store.Scan(ctx, prefixes, func(item store.Item) error {
 		if err := r.item(item); err != nil {
 			return fmt.Errorf("record %q: %w", item.Key, err)
@@ -233,6 +237,16 @@ func (r *reading) item(item store.Item) error {
 			return err
 		}
 		r.contents.setView(v.Name, viewEntry{view: v, revision: item.Revision})
+	case keptPrefix:
+		key, err := parseKept(rest)
+		if err != nil {
+			return damaged("kept version", err)
+		}
+		e, err := r.catalog.keptVersion(r.contents, key, item)
+		if err != nil {
+			return err
+		}
+		r.contents.kept = r.contents.kept.With(key, e)
 	case regionPrefix:
 		g, err := decodeRegion(item.Value)
 		if err != nil {

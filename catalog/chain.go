@@ -1,6 +1,10 @@
 package catalog
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/csmsql/csmsql/internal/persistent"
+)
 
 // chain is states in the order in which they were current, of which every version is kept. No version comes back when
 // it is gone, because each commit makes new ones: so those states of a chain that have it follow each other, and what a
@@ -61,7 +65,17 @@ func (c *chain) remove(s *state) (gone []*TableVersion) {
 	return gone
 }
 
-func (s *state) has(v *TableVersion) bool { return s.contents.tables.Of(v.Table().Name).version == v }
+func (s *state) has(v *TableVersion) bool { return s.contents.has(v) }
+
+// has tells whether a version is a table's, or is kept.
+func (c *Contents) has(v *TableVersion) bool {
+	return c.tables.Of(v.Table().Name).version == v || c.kept.Len() > 0 && c.keeps(v)
+}
+
+// keeps tells whether a version is kept.
+func (c *Contents) keeps(v *TableVersion) bool {
+	return c.kept.Of(keptKey{v.Table().ID, v.Version()}).version == v
+}
 
 // between lists the versions that a state has and one before it had not, and the other way around. Before may be nil.
 func between(before, s *state) (came, went []*TableVersion) {
@@ -69,12 +83,32 @@ func between(before, s *state) (came, went []*TableVersion) {
 	if before != nil {
 		old = before.contents
 	}
-	for was, is := range s.contents.TablesSince(old) {
-		if was != nil {
+	return s.contents.versionsSince(old)
+}
+
+// versionsSince lists the versions, of tables and kept ones, that contents have and others had not, and the other way
+// around.
+func (c *Contents) versionsSince(old *Contents) (came, went []*TableVersion) {
+	if old == nil {
+		old = newContents()
+	}
+	note := func(was, is *TableVersion) {
+		if was != nil && !c.keeps(was) { // one that a table has no more may be kept
 			went = append(went, was)
 		}
 		if is != nil {
 			came = append(came, is)
+		}
+	}
+	for was, is := range c.TablesSince(old) {
+		note(was, is)
+	}
+	for d := range persistent.Difference(old.kept, c.kept) {
+		if is := d.After.version; d.Before.version != is {
+			if is != nil && old.has(is) {
+				is = nil
+			}
+			note(d.Before.version, is)
 		}
 	}
 	return came, went

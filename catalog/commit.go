@@ -25,6 +25,7 @@ type commit struct {
 	token   string            // what the store's commit record says of it
 	publish map[ExtentID]bool // in the versions to come
 	rows    map[string]bool   // keys of tables whose rows it changes
+	keeps   []keptKey         // versions that it keeps
 }
 
 // prepare computes what to write and checks that nobody else wrote it. Nothing has happened after it. Of several
@@ -144,11 +145,15 @@ func (w *commit) seal(ctx context.Context, name TableName) error {
 	if err != nil {
 		return err
 	}
+	id := v.Table().ID
+	before, _ := w.current.TableOf(id, name)
+	if sealed, err = w.retain(sealed, v, before); err != nil {
+		return err
+	}
 	record, err := sealed.Encode()
 	if err != nil {
 		return err
 	}
-	id := v.Table().ID
 	if now, ok := w.current.tables.Get(name); ok && now.version.Table().ID == id {
 		w.compares(unchanged(tableKey(id), now.revision))
 		w.rows[tableKey(id)] = true
@@ -175,6 +180,9 @@ func (w *commit) redefine(ctx context.Context, t *Transaction, rows map[TableNam
 	}
 	w.readers(t)
 	w.alteredBelow(t, rows)
+	for _, c := range t.keptRead {
+		w.compares(c)
+	}
 	if err := w.compareReads(t); err != nil {
 		return err
 	}
@@ -495,6 +503,7 @@ func (w *commit) date(t *Transaction, revision Revision) {
 			w.next.setSchema(name, schemaEntry{revision, w.next.schemas.Of(name).comment})
 		}
 	}
+	w.dateKept(revision)
 	for name := range t.relation {
 		if e, ok := w.next.tables.Get(name); ok {
 			w.next.setTable(name, tableEntry{e.version, revision})

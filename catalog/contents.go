@@ -21,6 +21,7 @@ type Contents struct {
 	views    persistent.Map[TableName, viewEntry]
 	names    persistent.Map[TableID, TableName]   // of tables and views
 	alike    persistent.Map[foldedName, struct{}] // their names, in an order without regard to case
+	kept     persistent.Map[keptKey, keptEntry]   // former versions of tables, also of those that are gone
 }
 
 // The entries carry the store revision of their record, which is what a commit compares (K5).
@@ -46,6 +47,7 @@ func newContents() *Contents {
 		views:   persistent.New[TableName, viewEntry](compareNames),
 		names:   persistent.New[TableID, TableName](cmp.Compare[TableID]),
 		alike:   persistent.New[foldedName, struct{}](foldedName.compare),
+		kept:    newKept(),
 	}
 }
 
@@ -252,6 +254,7 @@ const (
 	columnsPrefix  = "columns/" // by table: the newest change of its columns
 	outcomePrefix  = "outcome/" // by node: the token of its last commit
 	counterPrefix  = "counter/" // by counter: how far it has been given out
+	keptPrefix     = "kept/"    // by table and number: versions that were the table's
 	setPrefix      = "set/"     // by counter: the last time that it was set, and not only given out
 	catalogFormat  = 1
 	nameSeparator  = "\x00"

@@ -42,7 +42,7 @@
 // the extents that an
 // old one has too, because chunks were put behind theirs, or in the place of some, or replicas beside some · fold:
 // other chunks with the same rows in the place of a run of small ones · lease:
-// keeps a state; with or without a TTL ·
+// keeps a state; with or without a TTL · kept: a former version that its table keeps ·
 // pin: the lender's promise to a domain · garbage: pages in the store that no version has.
 //
 // # Parts
@@ -52,6 +52,7 @@
 //	positions    sets of rows of a chunk: the deleted ones
 //	statistics   null counts, bounds, distinct sketches; merging them
 //	hugetable    versions, pages, records; nothing in it knows a store or a lease
+//	homes        the regions that this process lends
 //	store        keys, values and compare-and-swap: bbolt, memory; later etcd
 //	catalog      (here) transactions, snapshots, leases, reclaim, regions, what travels to borrowers
 //
@@ -77,6 +78,9 @@
 //	K11 a serializable transaction that writes commits only while all that it has read is as it was in its snapshot.
 //	K13 a transaction that rests on rows (Require) commits only while they are as it saw them.
 //	K12 a version that was current and is so no more does not come back: each commit makes new ones.
+//	K14 a version that is kept (Table.Retention) is as a leased one: every state has it from the commit on by which another
+//	    took its place, until it is expired; a start adopts what it has. It goes with nothing but Expire, GiveUpAt, or a
+//	    commit that keeps more than the table does.
 //	K10 no view is made over a table or view that is dropped or renamed at the same time, or a table that gets other columns, nor is one dropped,
 //	    renamed or altered below it.
 //

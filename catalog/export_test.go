@@ -6,3 +6,12 @@ func (c *Catalog) Waiting() int {
 	defer c.queue.Unlock()
 	return len(c.queue.waiting)
 }
+
+// EveryVersion lists what tables are, and what is kept, also of those that are gone.
+func (c *Contents) EveryVersion() []*TableVersion {
+	list := c.Tables()
+	for _, e := range c.kept.All() {
+		list = append(list, e.version)
+	}
+	return list
+}

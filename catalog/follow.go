@@ -20,8 +20,8 @@ import (
 )
 
 // followed are the prefixes of the records that every node keeps up with; pages are read when they are needed.
-var followed = []string{"meta/commit", schemaPrefix, tablePrefix, viewPrefix, setPrefix, regionPrefix, nodePrefix,
-	presencePrefix}
+var followed = []string{"meta/commit", schemaPrefix, tablePrefix, viewPrefix, keptPrefix, setPrefix, regionPrefix,
+	nodePrefix, presencePrefix}
 
 // Run follows the commits of the other nodes and tells them what this one reads, until ctx is done or the node is
 // fenced off (ErrFenced): then it must begin anew. Without it nothing is committed in a cluster. Where nobody
@@ -72,6 +72,7 @@ func (c *Catalog) follow(ctx context.Context) error {
 // change is one transaction of the store as this catalog takes it over.
 type change struct {
 	revision Revision
+	before   *Contents // what was seen until then
 	next     *Contents // nil: no name and no row is another
 	members  map[string]*Member
 	regions  map[memregion.RegionID]*RegionRecord // nil: dropped
@@ -99,7 +100,7 @@ func (c *Catalog) applySurely(ctx context.Context, seen store.Change) error {
 func (c *Catalog) apply(ctx context.Context, seen store.Change) error {
 	c.mu.Lock()
 	t := &change{
-		revision: seen.Revision, next: c.mu.current.contents.clone(),
+		revision: seen.Revision, before: c.mu.current.contents, next: c.mu.current.contents.clone(),
 		members: maps.Clone(c.mu.members), regions: map[memregion.RegionID]*RegionRecord{},
 	}
 	pending := c.mu.pending
@@ -137,6 +138,10 @@ func (t *change) remove(key string) {
 		if id, err := strconv.ParseUint(rest, 16, 64); err == nil {
 			t.next.forgetID(TableID(id))
 		}
+	case keptPrefix:
+		if k, err := parseKept(rest); err == nil {
+			t.next.kept = t.next.kept.Without(k)
+		}
 	case regionPrefix:
 		if id, err := strconv.ParseUint(rest, 16, 64); err == nil {
 			t.regions[memregion.RegionID(id)] = nil
@@ -170,6 +175,8 @@ func (t *change) put(c *Catalog, item store.Item) error {
 		}
 		t.next.forgetID(v.ID)
 		t.next.setView(v.Name, viewEntry{v, item.Revision})
+	case keptPrefix:
+		return t.putKept(c, rest, item)
 	case setPrefix:
 		if id, err := strconv.ParseUint(rest, 16, 64); err == nil && c.options.Set != nil {
 			c.options.Set(CounterID(id))
@@ -183,6 +190,24 @@ func (t *change) put(c *Catalog, item store.Item) error {
 	case nodePrefix, presencePrefix:
 		return t.putMember(kind+"/", rest, item)
 	}
+	return nil
+}
+
+func (t *change) putKept(c *Catalog, rest string, item store.Item) error {
+	key, err := parseKept(rest)
+	if err != nil {
+		return damaged("kept version", err)
+	}
+	e, err := c.keptVersion(t.before, key, item)
+	if err != nil {
+		return err
+	}
+	if t.own != nil {
+		if made, ok := t.own.next.kept.Get(key); ok {
+			e.version = made.version
+		}
+	}
+	t.next.kept = t.next.kept.With(key, e)
 	return nil
 }
 
@@ -229,6 +254,7 @@ func (c *Catalog) readAgain(ctx context.Context) error {
 			r.contents.setTable(name, had)
 		}
 	}
+	r.contents.keepFrom(old)
 	if c.options.Set != nil {
 		c.options.Set(0)
 	}
@@ -316,7 +342,6 @@ func (c *Catalog) newPages(ctx context.Context, t *change) ([]hugetable.NewPage,
 	c.mu.Lock()
 	old := c.mu.current.contents
 	c.mu.Unlock()
-	var pages []hugetable.NewPage
 	var came []*TableVersion
 	for d := range persistent.Difference(old.tables, t.next.tables) {
 		if d.Before.version == d.After.version {
@@ -331,26 +356,79 @@ func (c *Catalog) newPages(ctx context.Context, t *change) ([]hugetable.NewPage,
 			came = append(came, d.After.version)
 		}
 	}
-	for _, v := range came {
-		before, _ := old.TableOf(v.Table().ID, v.Table().Name) // it may have another name since
-		made, err := c.pagesSince(ctx, before, v)
+	var kept []*TableVersion
+	for d := range persistent.Difference(old.kept, t.next.kept) {
+		if d.Was && d.Before.version != d.After.version {
+			if err := c.loadExtents(ctx, d.Before.version); err != nil {
+				return nil, err
+			}
+		}
+		if d.Is && d.Before.version != d.After.version && !old.has(d.After.version) {
+			kept = append(kept, d.After.version)
+		}
+	}
+	return c.pagesOf(ctx, old, kept, came)
+}
+
+// pagesOf lists the pages of versions that come, former ones first, in their order.
+func (c *Catalog) pagesOf(ctx context.Context, old *Contents, kept, came []*TableVersion) (pages []hugetable.NewPage,
+	err error) {
+	listed := map[TableID]map[ExtentID]bool{} // extents of tables of which former versions come
+	whole := func(id TableID) map[ExtentID]bool {
+		if listed[id] == nil {
+			listed[id] = map[ExtentID]bool{}
+			for _, e := range old.keptOf(id) {
+				maps.Copy(listed[id], c.extentsOf(e.version))
+			}
+			if before, ok := old.TableOf(id, TableName{}); ok {
+				maps.Copy(listed[id], c.extentsOf(before))
+			}
+		}
+		return listed[id]
+	}
+	for _, v := range kept {
+		whole(v.Table().ID)
+	}
+	known := map[PageID]bool{}
+	for _, v := range append(kept, came...) {
+		id := v.Table().ID
+		living := listed[id]
+		if living == nil && v.Restored() {
+			living = whole(id)
+		}
+		if living == nil {
+			living = map[ExtentID]bool{}
+			if before, ok := old.TableOf(id, v.Table().Name); ok { // it may have another name since
+				living = c.extentsOf(before)
+			}
+		}
+		made, err := c.pagesSince(ctx, known, living, v)
 		if err != nil {
 			return nil, err
+		}
+		for i := range made {
+			known[made[i].Ref.ID] = true
+			if listed[id] != nil {
+				for _, x := range made[i].Extents {
+					living[x] = true
+				}
+			}
 		}
 		pages = append(pages, made...)
 	}
 	return pages, nil
 }
 
-// pagesSince lists the pages of a version that no living version of this process has. Their chunks that a page of the
-// version before has too come first, as install wants them (K3).
-func (c *Catalog) pagesSince(ctx context.Context, before, v *TableVersion) ([]hugetable.NewPage, error) {
+// pagesSince lists the pages of a version that no living version of this process has, and that are not known to come.
+// Their extents that are living, in a page that was there, come first, as install wants them (K3).
+func (c *Catalog) pagesSince(ctx context.Context, coming map[PageID]bool, living map[ExtentID]bool,
+	v *TableVersion) ([]hugetable.NewPage, error) {
 	var made []hugetable.NewPage
 	for _, ref := range v.Pages() {
 		c.mu.Lock()
 		known := c.mu.pages[ref.ID] != nil
 		c.mu.Unlock()
-		if known {
+		if known || coming[ref.ID] {
 			continue
 		}
 		headers, err := v.PageExtents(ctx, ref)
@@ -365,10 +443,6 @@ func (c *Catalog) pagesSince(ctx context.Context, before, v *TableVersion) ([]hu
 		}
 		made = append(made, page)
 	}
-	if len(made) == 0 || before == nil {
-		return made, nil
-	}
-	living := c.extentsOf(before)
 	for i := range made {
 		p := &made[i]
 		carried := make([]ExtentID, 0, len(p.Extents))

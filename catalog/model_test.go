@@ -83,7 +83,7 @@ func TestModelOfOneTable(t *testing.T) {
 }
 
 func oneHistory(rt require.TestingT, rng *rand.Rand, steps int, names []catalog.TableName) {
-	limits := []store.Limits{{}, {Operations: 24, Bytes: 550}}[rng.IntN(2)]
+	limits := storeLimits(rng)
 	w := newWorld(rt, limits)
 	defer delete(openSnapshots, w)
 	w.calm = len(names) == 1
@@ -161,7 +161,7 @@ func oneHistory(rt require.TestingT, rng *rand.Rand, steps int, names []catalog.
 // requirePages: after a sweep the store holds the current versions' pages and no others.
 func (w *world) requirePages(c *catalog.Contents) {
 	want := map[string]bool{}
-	for _, v := range c.Tables() {
+	for _, v := range c.EveryVersion() {
 		for _, p := range v.Pages() {
 			want["page/"+p.ID.String()] = true
 		}
@@ -561,3 +561,8 @@ func hasSchema(t *twin, name string) bool {
 }
 
 func pick[T any](rng *rand.Rand, from []T) T { return from[rng.IntN(len(from))] }
+
+// storeLimits are those of a store that takes everything at once, or hardly anything.
+func storeLimits(rng *rand.Rand) store.Limits {
+	return []store.Limits{{}, {Operations: 24, Bytes: 550}}[rng.IntN(2)]
+}

@@ -31,7 +31,8 @@ type world struct {
 	first   coherence.Generation
 	faults  []error
 	fault   faults.Hook
-	calm    bool // of a model: tables are seldom dropped, emptied or declared anew
+	later   time.Duration // than the epoch it is now
+	calm    bool          // of a model: tables are seldom dropped, emptied or declared anew
 }
 
 const region = 5
@@ -47,7 +48,7 @@ func (w *world) open(first coherence.Generation) {
 	w.lender = lendertest.New(w.t, region, w.memory, first)
 	c, err := catalog.Open(ctx, w.store, catalog.Homes{region: w.lender.Home.Home}, catalog.Options{
 		InitialSchemas: []string{"public"},
-		Now:            func() time.Time { return epoch },
+		Now:            func() time.Time { return epoch.Add(w.later) },
 		Log:            func(message string, err error) { w.faults = append(w.faults, fmt.Errorf("%s: %w", message, err)) },
 		Fault:          func(point faults.Point) { w.fault.At(point) },
 	})
@@ -197,7 +198,7 @@ func (w *world) requireNoLeak(current *catalog.Contents) {
 }
 
 func collect(w *world, into map[catalog.ExtentID]int64, c *catalog.Contents) {
-	for _, v := range c.Tables() {
+	for _, v := range c.EveryVersion() {
 		for p, err := range v.Chunks(ctx) {
 			require.NoError(w.t, err)
 			for i := range p.Replicas() {

@@ -166,31 +166,54 @@ type LiveExtent struct {
 	descriptor.Extent
 }
 
-// LiveExtents visits every extent of every current version, of all replicas, in the order of tables and chunks.
-// Everything else in the regions was never published, or is not needed any more.
+// LiveExtents visits every extent of every current version, of all replicas, in the order of tables and chunks, and
+// then
+// those that only versions have that are kept. Everything else in the regions was never published, or is not needed any
+// more.
 func (c *Catalog) LiveExtents(ctx context.Context, visit func(LiveExtent) error) error {
-	c.mu.Lock()
-	contents := c.mu.current.contents
-	c.mu.Unlock()
+	contents := c.Applied()
+	var once map[ExtentID]bool // what was visited, where that may come again
+	if contents.kept.Len() > 0 {
+		once = map[ExtentID]bool{}
+	}
 	for _, v := range contents.Tables() {
-		chunk := 0
-		for _, ref := range v.Pages() {
-			headers, err := v.PageExtents(ctx, ref)
-			if err != nil {
-				return err
-			}
-			ids := []ExtentID{}
-			for _, h := range headers {
-				for x := range h.All() {
-					if err := visit(LiveExtent{v.Table().Name, chunk, h.Owner, *x}); err != nil {
-						return err
-					}
-					ids = append(ids, x.ExtentID)
-				}
-				chunk++
-			}
-			c.setExtents(ref.ID, ids)
+		if err := c.liveIn(ctx, v, once, visit); err != nil {
+			return err
 		}
+	}
+	for _, e := range contents.kept.All() {
+		if err := c.liveIn(ctx, e.version, once, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Catalog) liveIn(ctx context.Context, v *TableVersion, once map[ExtentID]bool,
+	visit func(LiveExtent) error) error {
+	chunk := 0
+	for _, ref := range v.Pages() {
+		headers, err := v.PageExtents(ctx, ref)
+		if err != nil {
+			return err
+		}
+		ids := []ExtentID{}
+		for _, h := range headers {
+			for x := range h.All() {
+				ids = append(ids, x.ExtentID)
+				if once[x.ExtentID] {
+					continue
+				}
+				if once != nil {
+					once[x.ExtentID] = true
+				}
+				if err := visit(LiveExtent{v.Table().Name, chunk, h.Owner, *x}); err != nil {
+					return err
+				}
+			}
+			chunk++
+		}
+		c.setExtents(ref.ID, ids)
 	}
 	return nil
 }

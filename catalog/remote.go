@@ -19,6 +19,7 @@ type SnapshotRecord struct {
 	Schemas []string
 	Tables  [][]byte // records as in the store
 	Views   [][]byte
+	Kept    [][]byte // former versions, as in the store
 	Regions []RegionRecord
 }
 
@@ -26,6 +27,7 @@ type SnapshotRecord struct {
 const (
 	snapshotFormat, snapshotRevision, snapshotLease, snapshotTTL    = 1, 2, 3, 4
 	snapshotSchemas, snapshotTables, snapshotViews, snapshotRegions = 5, 6, 7, 8
+	snapshotKept                                                    = 9
 )
 
 // What a borrower accepts: a region takes more memory than any other item, whatever few bytes it comes in.
@@ -59,6 +61,13 @@ func (c *Catalog) Record(s *Snapshot) (*SnapshotRecord, error) {
 		}
 		r.Views = append(r.Views, record)
 	}
+	for _, e := range s.kept.All() {
+		record, err := e.version.EncodeKept(e.until)
+		if err != nil {
+			return nil, err
+		}
+		r.Kept = append(r.Kept, record)
+	}
 	return r, nil
 }
 
@@ -77,6 +86,9 @@ func (r *SnapshotRecord) Encode() []byte {
 	}
 	for _, view := range r.Views {
 		w.Bytes(snapshotViews, view)
+	}
+	for _, kept := range r.Kept {
+		w.Bytes(snapshotKept, kept)
 	}
 	for i := range r.Regions {
 		w.Bytes(snapshotRegions, r.Regions[i].encode())
@@ -108,6 +120,8 @@ func DecodeSnapshotRecord(data []byte) (*SnapshotRecord, error) {
 			r.Tables = append(r.Tables, m.Bytes())
 		case snapshotViews:
 			r.Views = append(r.Views, m.Bytes())
+		case snapshotKept:
+			r.Kept = append(r.Kept, m.Bytes())
 		case snapshotRegions:
 			g, err := decodeRegion(m.Bytes())
 			if len(r.Regions) >= maxSnapshotRegions {
@@ -159,6 +173,17 @@ func NewRemoteSnapshot(r *SnapshotRecord, pages Pages, options RemoteOptions) (*
 			return nil, fmt.Errorf("remote snapshot: %w", err)
 		}
 		contents.setTable(v.Table().Name, tableEntry{version: v})
+	}
+	for _, data := range r.Kept {
+		record, until, err := hugetable.SplitKept(data)
+		if err != nil {
+			return nil, fmt.Errorf("remote snapshot: %w", err)
+		}
+		v, err := version(record)
+		if err != nil {
+			return nil, fmt.Errorf("remote snapshot: %w", err)
+		}
+		contents.kept = contents.kept.With(keptKey{v.Table().ID, v.Version()}, keptEntry{version: v, until: until})
 	}
 	for _, record := range r.Views {
 		v, err := decodeView(record)

@@ -61,6 +61,11 @@ func (c *Catalog) Snapshot(ctx context.Context, holder Holder) (*Snapshot, error
 				return nil, fmt.Errorf("snapshot: %w", err)
 			}
 		}
+		for _, e := range contents.kept.All() {
+			if err := c.loadExtents(ctx, e.version); err != nil {
+				return nil, fmt.Errorf("snapshot: %w", err)
+			}
+		}
 		c.markLoaded(contents)
 	}
 }

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/positions"
+	"github.com/csmsql/csmsql/catalog/store"
 )
 
 // Transaction collects changes on top of a snapshot and commits all of them or none. Its reads see its own changes.
@@ -29,7 +31,8 @@ type Transaction struct {
 	commented map[string]bool
 	reads     map[TableName]TableID // what views that it makes read of its snapshot (K10)
 	depends   dependencies
-	required  []requirement // rows that it rests on (K13)
+	required  []requirement   // rows that it rests on (K13)
+	keptRead  []store.Compare // that versions are kept which it has restored tables to
 	taken     map[ExtentID]bool
 	handed    []ExtentID // taken, in the order in which they were
 	// kept are tables as they were made by changes that held each row to what it was held to before (KeepKeys).
@@ -204,6 +207,8 @@ type TableOptions struct {
 	Placement string
 	// Replicas is how many replicas the chunks are to have; see Table.
 	Replicas int
+	// Retention says which former versions are kept.
+	Retention Retention
 }
 
 // CreateTable makes a table without rows.
@@ -224,7 +229,7 @@ func (t *Transaction) CreateTable(ctx context.Context, name TableName, columns *
 		return Table{}, err
 	}
 	table := Table{ID: TableID(id), Name: name, Columns: hugetable.Unnumbered(columns), Placement: options.Placement,
-		Replicas: options.Replicas, CreatedAt: t.catalog.options.Now().UTC()}
+		Replicas: options.Replicas, Retention: options.Retention, CreatedAt: t.catalog.options.Now().UTC()}
 	t.setTable(own, name, hugetable.NewVersion(table, t.catalog.source))
 	return table, nil
 }
@@ -353,6 +358,11 @@ func (t *Transaction) SetPlacement(name TableName, placement string) error {
 // SetReplicas says how many replicas chunks are to have from now on; see Table.
 func (t *Transaction) SetReplicas(name TableName, replicas int) error {
 	return t.changeTable(name, takeNothing, func(v *TableVersion) (*TableVersion, error) { return v.Replicate(replicas), nil })
+}
+
+// SetRetention says which former versions are kept from now on. Those that are to be kept no longer are until Expire.
+func (t *Transaction) SetRetention(name TableName, r Retention) error {
+	return t.changeTable(name, takeNothing, func(v *TableVersion) (*TableVersion, error) { return v.Retain(r), nil })
 }
 
 // Redeclare gives a table's columns other properties, which all of its rows have; see TableVersion.Redeclare.
@@ -562,6 +572,10 @@ func sortedIDs(ids map[ExtentID]bool) []ExtentID {
 	}
 	slices.SortFunc(list, compareIDs)
 	return list
+}
+
+func compareIDs(a, b ExtentID) int {
+	return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Generation, b.Generation))
 }
 
 func checkName(name string) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog/chunk"
 	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/catalog/homes"
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
@@ -42,6 +43,8 @@ type (
 	Table = hugetable.Table
 	// TableVersion is one immutable state of a table.
 	TableVersion = hugetable.Version
+	// Retention says which former versions of a table are kept.
+	Retention = hugetable.Retention
 	// Position is a chunk of a version with its row range.
 	Position = hugetable.Position
 	// Origin says where the rows of a run of chunks came from.
@@ -50,6 +53,9 @@ type (
 	PageID = hugetable.PageID
 	// Pages is where page contents come from.
 	Pages = hugetable.Pages
+
+	// Homes is the Lender of a process that lends some regions itself.
+	Homes = homes.Homes
 
 	// Store keeps the catalog's records.
 	Store = store.Store

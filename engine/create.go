@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/comment"
 	"github.com/csmsql/csmsql/engine/definition"
+	"github.com/csmsql/csmsql/engine/former"
 	"github.com/csmsql/csmsql/engine/index"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
@@ -40,6 +41,9 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 				return do(ctx, s.indexChanges(tx, v))
 			}
 			return done(tag, 0), st.writeRows(ctx, new(int64), change)
+		}
+		if change := former.Command(head, s.noticed); change != nil {
+			return done("ALTER TABLE", 0), st.writeRows(ctx, new(int64), change)
 		}
 		switch head := head.(type) {
 		case *statement.CreateTable:
@@ -199,6 +203,9 @@ func (s *Session) makeTable(ctx context.Context, tx *catalog.Transaction, name c
 	if options.Placement, err = s.engine.upkeep.ResolvePlacement(text, schema); err != nil {
 		return err
 	}
+	if options.Retention, err = former.Parameters(with); err != nil {
+		return err
+	}
 	tx.Reads(definition.Sequences(tx.Contents(), schema)...)
 	_, err = tx.CreateTable(ctx, name, schema, options)
 	return err
@@ -349,7 +356,9 @@ func (st *Statement) truncate(ctx context.Context, head *statement.Truncate) (*R
 			if err := s.sequenceChanges(tx, v).Restart(ctx, head, version.Table().ID); err != nil {
 				return err
 			}
-			s.emptied(version.Table().ID)
+			if s.block != nil { // for COPY … FREEZE
+				s.block.emptied = append(s.block.emptied, version.Table().ID)
+			}
 		}
 		return err
 	})

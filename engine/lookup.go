@@ -75,6 +75,7 @@ func (s *Session) askedSystem() *systemtable.Asked {
 		Node: s.engine.systemNode(), User: s.options.User, Guest: s.options.Guest,
 		Revision: func() catalog.Revision { return s.visible.Contents.Revision() },
 		Tables:   func() []*catalog.TableVersion { return s.visible.EveryTable() },
+		Versions: func(t *catalog.TableVersion) []catalog.Kept { return s.visible.Contents.Versions(t) },
 	}
 }
 

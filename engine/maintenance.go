@@ -73,13 +73,6 @@ func (s *Session) setConstraints(ctx context.Context, head *statement.SetConstra
 	return done("SET CONSTRAINTS", 0), nil
 }
 
-// emptied notes that the open block truncated a table.
-func (s *Session) emptied(table catalog.TableID) {
-	if s.block != nil {
-		s.block.emptied = append(s.block.emptied, table)
-	}
-}
-
 // mayFreeze holds COPY … FREEZE to PostgreSQL's rule: only rows of a table that nobody else can see may be written as if they had always
 // been there.
 func (s *Session) mayFreeze(tx *catalog.Transaction, head *statement.Copy, table catalog.Table) error {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -27,6 +28,7 @@ import (
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/optimization"
+	"github.com/csmsql/csmsql/sql/past"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -62,7 +64,10 @@ type query struct {
 // planQuery plans a text, which has no tree when only DuckDB's parser understands it.
 func (s *Session) planQuery(ctx context.Context, in dialect.Source, v *snapshot.View) (*query, error) {
 	q, err := s.planNamed(ctx, in, v)
-	if err == nil && in.Tree != nil {
+	if v.Refused != nil && q != nil {
+		q.close()
+	}
+	if err = cmp.Or(v.Refused, err); err == nil && in.Tree != nil {
 		q.schema = planned.ClientNames(q.schema, in.Tree, q.catalog)
 	}
 	return q, err
@@ -321,7 +326,8 @@ func (q *query) prepare(given string, made edit.List, v *snapshot.View) error {
 	} else {
 		given = dialect.Operators(given)
 	}
-	q.Given, q.Edits = given, made
+	given, former := past.Calls(given)
+	q.Given, q.Edits = given, made.Then(former)
 	s.yield()
 	s.visible, s.looked = v, false
 	defer func() { s.visible = nil }()

@@ -68,16 +68,7 @@ type served struct{ engine *Engine }
 
 // AddWork implements service.Statements.
 func (a served) AddWork(status *noderpc.Status) {
-	for _, o := range a.engine.overdue.List() {
-		status.Overdue = append(status.Overdue, noderpc.OverdueStatus{
-			Session: o.Session, User: o.User, Text: o.Text, Since: o.Since, Reason: o.Reason,
-		})
-	}
-	for _, w := range a.engine.Workers() {
-		status.Workers = append(status.Workers, noderpc.WorkerStatus{
-			Process: w.Process, Started: w.Started, Busy: w.Busy, Statements: w.Statements, Crashes: w.Crashes, Kills: w.Kills,
-		})
-	}
+	service.AddWork(status, a.engine.overdue.List(), a.engine.Workers())
 }
 
 // inspector visits the chunks of all tables.

@@ -324,6 +324,7 @@ func (s *Session) pinShared(ctx context.Context) (*snapshot.View, error) {
 func (s *Session) seeing(contents *catalog.Contents, l *lease.Lease, own snapshot.Temporary) *snapshot.View {
 	v := &snapshot.View{
 		Contents: contents, Lease: l, Path: s.settings.SearchPath, Read: s.readings(), Reads: s.reads(), Own: own,
+		Zone: s.settings.Zone(),
 	}
 	s.sequences.See(v)
 	return v

@@ -136,6 +136,7 @@ func (v *Version) Seal(ctx context.Context, number uint64) (*Version, []NewPage,
 	}
 	next := *v
 	next.number, next.tail, next.moved, next.dead, next.fold, next.truncated = number, nil, nil, nil, nil, false
+	next.restored = false
 	if v.truncated {
 		next.renumbered = number
 	}

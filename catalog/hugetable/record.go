@@ -2,6 +2,7 @@ package hugetable
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -12,11 +13,13 @@ import (
 
 // recordFormat is the number that a record carries: the second if the table has, or had, more than one replica, the
 // third if rows of its chunks are deleted, the fourth if such rows were left out, the fifth if the table was altered,
-// the sixth if chunks have orders. A program that does not know of them would lend memory again that is in use, or show
+// the sixth if chunks have orders, the seventh if it keeps former versions. A program that does not know of them
+// would lend memory again that is in use, or show
 // the rows, or delete others, or take one column of a chunk for another, or an order for a column.
 const (
 	recordFormat, recordFormatReplicas, recordFormatDeleted       = 1, 2, 3
 	recordFormatPurged, recordFormatNumbered, recordFormatOrdered = 4, 5, 6
+	recordFormatKeeps                                             = 7
 )
 
 // Field numbers of TableRecord and PageRef in catalog.proto.
@@ -26,6 +29,8 @@ const (
 	recordPages, recordSummaries, recordPlacement             = 9, 10, 11
 	recordReplicas, recordOrigins, recordNumbering            = 12, 13, 14
 	recordChanged, recordRenumbered, recordPurges             = 15, 16, 17
+	recordAge, recordVersions, recordOrdered                  = 18, 19, 20
+	recordSince, recordAt, recordCause                        = 21, 22, 23
 	refID, refChunks, refFirstRow, refRows, refBytes          = 1, 2, 3, 4, 5
 	refDeleted, refBehind                                     = 6, 7
 )
@@ -35,6 +40,8 @@ func (v *Version) Encode() ([]byte, error) {
 	w := message.Writer{}
 	format := uint64(recordFormat)
 	switch {
+	case v.table.Retention.Keeps():
+		format = recordFormatKeeps
 	case v.ordered:
 		format = recordFormatOrdered
 	case v.display != nil:
@@ -78,7 +85,51 @@ func (v *Version) Encode() ([]byte, error) {
 	w.OptionalUint(recordChanged, v.changed)
 	w.OptionalUint(recordRenumbered, v.renumbered)
 	v.encodePurges(&w)
+	if format == recordFormatKeeps {
+		v.encodeRetention(&w)
+	}
 	return w.Buf, nil
+}
+
+// encodeRetention writes what a record of its format has more than others.
+func (v *Version) encodeRetention(w *message.Writer) {
+	w.OptionalUint(recordAge, uint64(v.table.Retention.Age/time.Microsecond))
+	w.OptionalUint(recordVersions, uint64(v.table.Retention.Versions))
+	if v.ordered {
+		w.Uint(recordOrdered, 1)
+	}
+	w.OptionalUint(recordSince, v.contents.since)
+	w.Int(recordAt, v.contents.at)
+	w.OptionalString(recordCause, v.contents.cause)
+}
+
+// readRetention reads a field of those; false: it is none of them.
+func (v *Version) readRetention(r *message.Reader) bool {
+	switch r.Field() {
+	case recordAge:
+		age := r.Uint()
+		if age > math.MaxInt64/uint64(time.Microsecond) {
+			r.Fail(fmt.Errorf("versions are kept for %d microseconds", age))
+		}
+		v.table.Retention.Age = time.Duration(age) * time.Microsecond
+	case recordVersions:
+		versions := r.Uint()
+		if versions > math.MaxInt32 {
+			r.Fail(fmt.Errorf("%d versions are kept", versions))
+		}
+		v.table.Retention.Versions = int(versions)
+	case recordOrdered:
+		v.ordered = r.Uint() != 0
+	case recordSince:
+		v.contents.since = r.Uint()
+	case recordAt:
+		v.contents.at = r.Int()
+	case recordCause:
+		v.contents.cause = r.String()
+	default:
+		return false
+	}
+	return true
 }
 
 // Decode reads a record and checks that the pages' rows are contiguous from 0 (H1). Contents come from source later.
@@ -134,7 +185,9 @@ func Decode(data []byte, source *Source) (*Version, error) {
 			r.Fail(err)
 			v.columns = append(v.columns, s)
 		default:
-			r.Skip()
+			if !v.readRetention(&r) {
+				r.Skip()
+			}
 		}
 	}
 	if err := r.Err(); err != nil {
@@ -143,7 +196,7 @@ func Decode(data []byte, source *Source) (*Version, error) {
 	if err := v.checkRecord(format); err != nil {
 		return v, err
 	}
-	v.ordered = format == recordFormatOrdered
+	v.ordered = v.ordered || format == recordFormatOrdered
 	var err error
 	if v.display, err = displayOf(v.table.Columns); err != nil {
 		return v, fmt.Errorf("record of table %v: %w", v.table.Name, err)
@@ -158,12 +211,18 @@ func (v *Version) purged() bool {
 
 func (v *Version) checkRecord(format uint64) error {
 	switch {
-	case format < recordFormat || format > recordFormatOrdered:
-		return fmt.Errorf("%w: a table record of format %d, this program knows %d to %d", ErrCorrupt, format, recordFormat,
-			recordFormatOrdered)
+	case format < recordFormat || format > recordFormatKeeps:
+		return fmt.Errorf("%w: a table record of format %d, this program knows %d to %d", ErrCorrupt,
+			format, recordFormat,
+			recordFormatKeeps)
+	case (format == recordFormatKeeps) != v.table.Retention.Keeps():
+		return fmt.Errorf("%w: record of table %v has format %d and keeps %d versions", ErrCorrupt,
+			v.table.Name, format,
+			v.table.Retention.Versions)
 	case format < recordFormatNumbered && ((v.deleted > 0) != (format == recordFormatDeleted) && !v.purged() ||
 		v.purged() != (format == recordFormatPurged)):
-		return fmt.Errorf("%w: record of table %v has %d deleted rows and format %d", ErrCorrupt, v.table.Name, v.deleted,
+		return fmt.Errorf("%w: record of table %v has %d deleted rows and format %d", ErrCorrupt,
+			v.table.Name, v.deleted,
 			format)
 	case v.table.ID == 0 || v.table.Name.Name == "" || v.table.Columns == nil:
 		return fmt.Errorf("%w: a table record without identity, name or columns", ErrCorrupt)
@@ -171,7 +230,8 @@ func (v *Version) checkRecord(format uint64) error {
 		return fmt.Errorf("%w: record of table %v has format %d and the columns' numbers, or not", ErrCorrupt,
 			v.table.Name, format)
 	case len(v.columns) != v.table.Columns.NumFields():
-		return fmt.Errorf("%w: record of table %v has %d summaries for %d columns", ErrCorrupt, v.table.Name, len(v.columns), v.table.Columns.NumFields())
+		return fmt.Errorf("%w: record of table %v has %d summaries for %d columns", ErrCorrupt,
+			v.table.Name, len(v.columns), v.table.Columns.NumFields())
 	}
 	for k := range v.columns {
 		if v.columns[k].Rows == 0 {

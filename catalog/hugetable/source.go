@@ -32,11 +32,12 @@ type Source struct {
 	schemas descriptor.SchemaCache
 	limit   int64
 
-	mu     sync.Mutex
-	alone  map[*arrow.Schema]*arrow.Schema // guarded by mu; of chunks that have orders: without them
-	cached map[PageID]*list.Element        // guarded by mu
-	recent *list.List                      // guarded by mu; of *loaded, most recent first
-	bytes  int64                           // guarded by mu
+	mu      sync.Mutex
+	aliases map[aliasKey]*Version           // guarded by mu
+	alone   map[*arrow.Schema]*arrow.Schema // guarded by mu; of chunks that have orders: without them
+	cached  map[PageID]*list.Element        // guarded by mu
+	recent  *list.List                      // guarded by mu; of *loaded, most recent first
+	bytes   int64                           // guarded by mu
 }
 
 // loaded is a page in memory. Chunks decode lazily; two readers may decode the same one, the first to store wins.

@@ -36,6 +36,8 @@ type Table struct {
 	Placement string
 	// Replicas is how many replicas each chunk is to have, in all; 0: one, and it never was to have more.
 	Replicas int
+	// Retention says which former versions are kept.
+	Retention Retention
 }
 
 // Stores tells whether a chunk column of the physical type can hold a table column of the logical type: the same type,

@@ -34,6 +34,9 @@ type Version struct {
 	truncated bool                   // by a transaction: the rows before are not this version's
 	numbering uint64                 // of two versions of a table that have the same one chunks have the same numbers
 
+	contents contents // since when; of a committed version
+	restored bool     // by a transaction: to what an earlier version was
+
 	changed    uint64  // the number of the version in which rows came or went last
 	renumbered uint64  // likewise: in which rows got other numbers, but for those that purges say
 	purges     []purge // the later ones, by version; never changed

@@ -5,6 +5,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/names"
+	"github.com/csmsql/csmsql/sql/past"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -13,9 +14,10 @@ func NewSchema(contents *catalog.Contents, name string) error {
 	if contents.HasSchema(name) {
 		return sqlerror.New("42P06", "schema %q already exists", name)
 	}
-	if strings.HasPrefix(name, "pg_") || name == "information_schema" || name == names.SystemSchema {
+	if strings.HasPrefix(name, "pg_") || name == "information_schema" ||
+		name == names.SystemSchema || name == past.Schema {
 		return sqlerror.New("42939", "unacceptable schema name %q", name).
-			WithHint("The prefix \"pg_\" and the name \"csm\" are reserved for system schemas.")
+			WithHint("The prefix \"pg_\" and the names \"csm\" and \"csm_past\" are reserved for system schemas.")
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/past"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/tree"
 )
@@ -126,6 +127,8 @@ func (q *Query) version(v *snapshot.View, w *wanted) (*catalog.TableVersion, err
 	version := v.Lookup(r.Catalogname, r.Schemaname, r.Relname)
 	view := v.LookupView(r.Catalogname, r.Schemaname, r.Relname)
 	switch {
+	case version != nil && r.Schemaname == past.Schema:
+		return nil, refused("a former version of a table")
 	case version != nil && w.sampled:
 		return nil, refused("a TABLESAMPLE")
 	case version != nil && w.inside:

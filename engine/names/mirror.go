@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/bind"
+	"github.com/csmsql/csmsql/sql/past"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -73,10 +74,32 @@ func (m *Mirror) Close() {
 	}
 }
 
+// former is the version of a table that a view reads which names it so.
+func former(contents *catalog.Contents, name string) (*catalog.TableVersion, bool) {
+	ref, ok := past.Parse(name)
+	now, there := contents.Table(catalog.TableName{Schema: ref.Schema, Name: ref.Name})
+	if !ok || !there {
+		return nil, false
+	}
+	if ref.Number > 0 {
+		found, err := contents.VersionNumbered(now, ref.Number)
+		return found.TableVersion, err == nil
+	}
+	at, err := ref.At("UTC")
+	if err != nil {
+		return nil, false
+	}
+	found, err := contents.VersionAt(now, at)
+	return found.TableVersion, err == nil
+}
+
 func (m *Mirror) resolve(schema, name string) (*duckdb.Scan, error) {
 	columns, ok := m.system[strings.ToLower(name)]
 	if schema != SystemSchema || !ok {
 		version, there := m.planning.Table(catalog.TableName{Schema: schema, Name: name})
+		if schema == past.Schema {
+			version, there = former(m.planning, name)
+		}
 		if !there {
 			return nil, sqlerror.New("42P01", "relation %q does not exist", name)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/sql/dialect"
+	"github.com/csmsql/csmsql/sql/past"
 )
 
 // viewWords remembers the queries of views as statements with those queries would be written for DuckDB, because all
@@ -43,6 +44,7 @@ func (w *viewWords) of(v *catalog.View) *viewText {
 			text.tree, _ = proto.Marshal(words.Tree) // it was made of such bytes
 		}
 	}
+	text.sql, _ = past.Calls(text.sql)
 	w.known.Store(v.ID, text)
 	return text
 }

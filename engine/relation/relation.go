@@ -10,9 +10,11 @@ import (
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/comment"
 	"github.com/csmsql/csmsql/engine/constraint"
+	"github.com/csmsql/csmsql/engine/former"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
+	"github.com/csmsql/csmsql/sql/past"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
 
@@ -21,7 +23,7 @@ func OfTable(t *catalog.TableVersion) pgcatalog.Relation {
 	table := t.Table()
 	return pgcatalog.Relation{
 		Schema: table.Name.Schema, Name: table.Name.Name, Kind: 'r', OID: objectID(table.ID),
-		Columns: columnsOf(table.Columns), Rows: t.Rows(), Bytes: t.Bytes(),
+		Columns: columnsOf(table.Columns), Rows: t.Rows(), Bytes: t.Bytes(), Options: former.Shown(table.Retention),
 	}
 }
 
@@ -81,7 +83,7 @@ func columnNumbers(schema *arrow.Schema, names []string) (list []int) {
 func OfView(w *catalog.View) pgcatalog.Relation {
 	return pgcatalog.Relation{
 		Schema: w.Name.Schema, Name: w.Name.Name, Kind: 'v', OID: objectID(w.ID),
-		Columns: columnsOf(w.Columns), Definition: " " + w.SQL + ";",
+		Columns: columnsOf(w.Columns), Definition: " " + past.Shown(w.SQL) + ";",
 	}
 }
 

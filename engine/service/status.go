@@ -8,7 +8,9 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/member"
+	"github.com/csmsql/csmsql/engine/overdue"
 	"github.com/csmsql/csmsql/engine/upkeep"
+	"github.com/csmsql/csmsql/engine/worker"
 )
 
 // Status says how the node is; of one that is closed, only which it was.
@@ -69,4 +71,18 @@ func (s *Service) tableStatus() (list []noderpc.TableStatus) {
 		})
 	}
 	return list
+}
+
+// AddWork adds statements that are overdue, and workers, to a status.
+func AddWork(status *noderpc.Status, late []overdue.Statement, workers []worker.Status) {
+	for _, o := range late {
+		status.Overdue = append(status.Overdue, noderpc.OverdueStatus{
+			Session: o.Session, User: o.User, Text: o.Text, Since: o.Since, Reason: o.Reason,
+		})
+	}
+	for _, w := range workers {
+		status.Workers = append(status.Workers, noderpc.WorkerStatus{
+			Process: w.Process, Started: w.Started, Busy: w.Busy, Statements: w.Statements, Crashes: w.Crashes, Kills: w.Kills,
+		})
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/past"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -40,6 +41,10 @@ type View struct {
 	KeysKept bool
 	// Deleted are the rows that the statement has deleted of a table that it has also written others of, by chunk.
 	Deleted map[catalog.TableID]map[int]*positions.Set
+	// Refused is why a former version of a table, which the statement asks for, is not to be had; nil: all are.
+	Refused error
+	// Zone is the session's time zone.
+	Zone string
 	// Own are the session's temporary tables and views, which hide what is called the same.
 	Own Temporary
 }
@@ -53,6 +58,9 @@ func (v *View) Release() {
 
 // Find looks a table up, first as written and then without regard to case, as DuckDB does.
 func (v *View) Find(schema, name string) *catalog.TableVersion {
+	if schema == past.Schema {
+		return v.former(name)
+	}
 	return find(v, catalog.TableName{Schema: schema, Name: name}, v.Contents.Table)
 }
 
@@ -125,6 +133,10 @@ func (v *View) Target(name statement.Name) (*catalog.TableVersion, error) {
 	if name.Schema == "temp" || name.Schema == "pg_temp" || name.Schema == "" && v.Own.Has(name.Name) {
 		return nil, ErrTemporary
 	}
+	if name.Schema == past.Schema {
+		return nil, sqlerror.New("0A000", "a former version of a table cannot be changed, locked or copied").
+			WithHint("COPY (SELECT …) TO copies it; ALTER TABLE … RESTORE TO makes it the present one.")
+	}
 	if version := v.Lookup(name.Database, name.Schema, name.Name); version != nil {
 		return version, nil
 	}
@@ -185,6 +197,9 @@ func (v *View) Named(m duckdb.Mention, schema string) (catalog.TableName, bool) 
 	}
 	if m.Schema != "" {
 		schema = m.Schema
+	}
+	if schema == past.Schema {
+		return v.formerNamed(m.Name)
 	}
 	if t := v.Find(schema, m.Name); t != nil {
 		return t.Table().Name, true

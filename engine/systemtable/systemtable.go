@@ -54,6 +54,8 @@ type Asked struct {
 	// Revision is the catalog's, Tables the tables that the statement sees.
 	Revision func() catalog.Revision
 	Tables   func() []*catalog.TableVersion
+	// Versions are those of a table that can be asked for.
+	Versions func(*catalog.TableVersion) []catalog.Kept
 }
 
 // table is one of the schema.
@@ -74,6 +76,7 @@ var (
 	textType  = arrow.BinaryTypes.String
 	countType = arrow.PrimitiveTypes.Int64
 	flagType  = arrow.FixedWidthTypes.Boolean
+	zonedType = &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
 	whenType  = &arrow.TimestampType{Unit: arrow.Microsecond}
 )
 
@@ -82,9 +85,16 @@ var tables = map[string]table{
 		"started", whenType, "oldest_revision", countType), nodes},
 	"regions": {columnsOf("region", countType, "node", textType, "available", flagType, "fabric", textType, "base", countType,
 		"capacity", countType, "bytes", countType, "path", textType), regions},
-	"tables": {columnsOf("schema", textType, "name", textType, "rows", countType, "bytes", countType, "chunks", countType,
+	"tables": {columnsOf("schema", textType, "name", textType, "rows", countType, "bytes", countType,
+		"chunks", countType,
 		"version", countType, "nodes", textType, "placement", textType, "replicas", countType, "incomplete", countType,
 		"missing", countType, "source", textType), tablesOf},
+	"versions": {columnsOf("schema", textType, "name", textType, "version", countType, "since", countType,
+		"committed_at",
+		zonedType,
+		"until", zonedType, "cause", textType, "rows", countType, "chunks", countType, "bytes", countType,
+		"own_bytes", countType),
+		versions},
 	"chunks": {columnsOf("schema", textType, "name", textType, "chunk", countType, "first_row", countType, "rows", countType,
 		"bytes", countType, "node", textType, "region", countType, "position", countType, "generation", countType,
 		"replicas", countType, "others", textType, "source", textType, "deleted", countType,

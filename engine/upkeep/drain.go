@@ -36,11 +36,22 @@ func (k *Keeper) Drain(ctx context.Context, name string, progress func(noderpc.P
 		changed, err := k.drainOnce(ctx, name, progress)
 		switch {
 		case err == nil && !changed:
-			return nil
+			return k.giveUpFormer(ctx, name, progress)
 		case err != nil && (!errors.Is(err, catalog.ErrConflict) || pass >= drainPasses):
 			return err
 		}
 	}
+}
+
+// giveUpFormer gives up the former versions that lie at a node, in part: they do not move. It says which.
+func (k *Keeper) giveUpFormer(ctx context.Context, node string, progress func(noderpc.Progress)) error {
+	gone, err := k.catalog.GiveUpAt(ctx, node)
+	for table, n := range gone {
+		text := fmt.Sprintf("%v: %d former versions lay at node %s and are kept no longer", table, n, node)
+		progress(noderpc.Progress{Step: text})
+		k.log.Warn(text)
+	}
+	return err
 }
 
 // Undrain lets a node take rows and run parts of queries again. Nothing moves back. Preconditions: the node is one

@@ -151,7 +151,7 @@ func (c *compactor) look(ctx context.Context, now time.Time) (again bool) {
 }
 
 // Vacuum folds now what can be folded of tables, to chunks as large as they may be, if that is what a statement is for.
-// Some of them may be nil.
+// Some of them may be nil. Former versions are given up that are to be kept no longer.
 func (k *Keeper) Vacuum(ctx context.Context, statement string, tables []*catalog.TableVersion) error {
 	if statement != "VACUUM" || k.node == nil {
 		return nil
@@ -168,7 +168,8 @@ func (k *Keeper) Vacuum(ctx context.Context, statement string, tables []*catalog
 			return member.ExplainFull(err)
 		}
 	}
-	return nil
+	_, err := k.catalog.Expire(ctx, 0, time.Now())
+	return err
 }
 
 // foldTable folds run after run until there is none, and tells whether that is so: in the background a table has its

@@ -106,6 +106,26 @@ func (k *Keeper) Keep(ctx context.Context) {
 	}
 	if k.catalog != nil {
 		all.Go(func() { k.forget(ctx) })
+		all.Go(func() { k.expire(ctx) })
+	}
+}
+
+// expireEvery is how often it is looked for former versions that are to be kept no longer.
+const expireEvery = time.Second
+
+// expire gives them up. What one node has given up the others find gone.
+func (k *Keeper) expire(ctx context.Context) {
+	tick := time.NewTicker(expireEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			if _, err := k.catalog.Expire(ctx, 0, now); err != nil && ctx.Err() == nil {
+				k.log.Warn("former versions of tables cannot be given up", "error", err)
+			}
+		}
 	}
 }
 

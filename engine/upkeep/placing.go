@@ -55,7 +55,7 @@ func (k *Keeper) ResolvePlacement(text string, columns *arrow.Schema) (string, e
 }
 
 // tableParameters are what WITH (…) and SET (…) may say of a table.
-var tableParameters = []string{"placement", "replicas"}
+var tableParameters = []string{"placement", "replicas", "retention", "retained_versions"}
 
 // UnknownParameter is the error about one that they may not, with the one that was probably meant.
 func UnknownParameter(name string) error {
@@ -63,7 +63,7 @@ func UnknownParameter(name string) error {
 	if near := spelling.Nearest(name, tableParameters); near != "" {
 		return e.WithHint(fmt.Sprintf("Did you mean %q?", near))
 	}
-	return e.WithHint("There are placement and replicas.")
+	return e.WithHint("There are placement, replicas, retention and retained_versions.")
 }
 
 // Parameters finds the placement and the number of replicas in the WITH (…) of a CREATE TABLE.
@@ -80,6 +80,7 @@ func Parameters(with string) (text string, replicas int, err error) {
 			if replicas, err = ReplicasIn(o.Value); err != nil {
 				return "", 0, err
 			}
+		case "retention", "retained_versions": // says package former
 		case "fillfactor":
 			if o.Value != "100" { // chunks are always full
 				return "", 0, sqlerror.New("22023", "fillfactor = %s: chunks are always full", o.Value).WithHint("Leave fillfactor out, or say 100.")

@@ -8,7 +8,8 @@ import (
 // Storage reads ALTER TABLE … SET (placement = …, replicas = …); what is not set is nil, or 0.
 func Storage(options []statement.Option) (placed *string, replicas int, err error) {
 	if len(options) == 0 {
-		return nil, 0, sqlerror.New("42601", "ALTER TABLE … SET () sets nothing").WithHint("There are placement and replicas.")
+		return nil, 0, sqlerror.New("42601", "ALTER TABLE … SET () sets nothing").WithHint(
+			"There are placement, replicas, retention and retained_versions.")
 	}
 	for _, o := range options {
 		switch o.Name {

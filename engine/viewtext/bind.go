@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/past"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -58,6 +59,13 @@ func (w *Writer) Bind(ctx context.Context, query string) (*Bound, error) {
 	expected := make([]duckdb.Mention, len(mentions.Relations))
 	for i, m := range mentions.Relations {
 		expected[i] = m
+		if name, ok := w.View.Named(m, ""); ok && m.Schema == past.Schema { // the schema is in the name
+			if start, end, spans := dialect.NameSpan(query, m); spans && name.Name != m.Name &&
+				edited.Replace(start, end, duckdb.QuoteIdentifier(name.Name)) {
+				expected[i].Name = name.Name
+			}
+			continue
+		}
 		schema := w.schemaOf(m)
 		if schema == snapshot.TemporarySchema || snapshot.IsTemporary(m) {
 			bound.Temporary = m.Name

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/sql/past"
 	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -58,6 +59,9 @@ func stays(w statement.Word, name string, quoted bool) bool {
 	case stayingWords[name], name == "user" && !quoted, w.After == "." && stayingSchemas[name],
 		w.After == "(" && (stayingFunctions[name] || strings.HasSuffix(name, "_privilege")):
 		return true
+	}
+	if name == past.Schema { // of a former version of a table, which workers read as others
+		return false
 	}
 	return slices.ContainsFunc(stayingPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }

@@ -3,6 +3,7 @@ package dialect
 import (
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/past"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -48,6 +49,12 @@ func Given(users *lex.Text, in string) (*lex.Text, Written, error) {
 	}
 	w.Given, w.Edits = plain, w.Edits.Then(made)
 	read = next(read, plain)
+	versions, made, err := past.Read(read)
+	if err != nil {
+		return nil, Written{}, w.Place(err)
+	}
+	w.Given, w.Edits = versions, w.Edits.Then(made)
+	read = next(read, versions)
 	if in == PostgresName {
 		translated, made, err := Postgres(read)
 		if err != nil {

@@ -27,6 +27,8 @@ type Relation struct {
 	// Sequence is what a sequence is, nil of others.
 	Sequence *Sequence
 	Comment  string
+	// Options are those of a table's storage, as name=value.
+	Options []string
 }
 
 // Sequence is what pg_sequence says of one.
@@ -182,11 +184,12 @@ func relationRows(relations []Relation, oids map[string]uint32) rowSet {
 	rows := rowSet{
 		{name: "oid", duckType: "UINTEGER"}, {name: "schema", duckType: "VARCHAR"}, {name: "schema_oid", duckType: "UINTEGER"}, {name: "name", duckType: "VARCHAR"},
 		{name: "kind", duckType: "VARCHAR"}, {name: "columns", duckType: "SMALLINT"}, {name: "rows", duckType: "BIGINT"}, {name: "bytes", duckType: "BIGINT"},
-		{name: "definition", duckType: "VARCHAR"},
+		{name: "definition", duckType: "VARCHAR"}, {name: "options", duckType: "VARCHAR[]"},
 	}
 	for i := range relations {
 		r := &relations[i]
-		rows.add(number(r.OID), text(r.Schema), number(oids[r.Schema]), text(r.Name), text(string(r.Kind)), number(min(len(r.Columns), 32767)), number(r.Rows), number(r.Bytes), optional(r.Definition))
+		rows.add(number(r.OID), text(r.Schema), number(oids[r.Schema]), text(r.Name), text(string(r.Kind)),
+			number(min(len(r.Columns), 32767)), number(r.Rows), number(r.Bytes), optional(r.Definition), options(r.Options))
 	}
 	return rows
 }

@@ -140,6 +140,10 @@ func (c *cursor) alter() (any, error) {
 		c.next()
 		return c.setStorage(&SetStorage{Name: name, IfExists: ifExists})
 	}
+	if c.peek(0).Is("reset") && c.peek(1).Is("(") {
+		c.next()
+		return c.resetStorage(&SetStorage{Name: name, IfExists: ifExists})
+	}
 	if c.accept("set", "schema") {
 		schema, ok := c.identifier()
 		if !ok {
@@ -158,6 +162,24 @@ func (c *cursor) setStorage(s *SetStorage) (any, error) {
 	var err error
 	if s.Options, err = Storage(text); err != nil {
 		return nil, err
+	}
+	return s, c.finish()
+}
+
+func (c *cursor) resetStorage(s *SetStorage) (any, error) {
+	c.next()
+	for {
+		name, ok := c.label()
+		if !ok {
+			return nil, c.unexpected()
+		}
+		s.Reset = append(s.Reset, strings.ToLower(name))
+		if !c.accept(",") {
+			break
+		}
+	}
+	if !c.accept(")") {
+		return nil, c.unexpected()
 	}
 	return s, c.finish()
 }

@@ -239,11 +239,12 @@ type SetPlacement struct {
 	Placement string
 }
 
-// SetStorage is ALTER TABLE … SET (name = value, …); nobody has looked at what the names mean.
+// SetStorage is ALTER TABLE … SET (name = value, …), or RESET (name, …); nobody has looked at what the names mean.
 type SetStorage struct {
 	Name     Name
 	IfExists bool
 	Options  []Option
+	Reset    []string
 }
 
 // Reload makes rows of a table anew that lie nowhere any more, from where they came.

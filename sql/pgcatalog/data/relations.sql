@@ -16,7 +16,7 @@ SELECT relation_oid AS oid, relation AS relname, schema_oid AS relnamespace, row
 SELECT oid, name AS relname, schema_oid AS relnamespace, oid + 2147483648 AS reltype, 10 AS relowner,
   CASE kind WHEN 'r' THEN 2 ELSE 0 END AS relam, CASE WHEN kind IN ('r', 'S') THEN oid ELSE 0 END AS relfilenode, CASE kind WHEN 'r' THEN rows WHEN 'S' THEN 1 ELSE -1 END AS reltuples, CASE kind WHEN 'S' THEN 1 ELSE CAST((bytes + 8191) // 8192 AS BIGINT) END AS relpages,
   'p' AS relpersistence, kind AS relkind, columns AS relnatts, kind = 'v' AS relhasrules, true AS relispopulated,
-  CASE kind WHEN 'r' THEN 'd' ELSE 'n' END AS relreplident, coalesce(k.checks, 0) AS relchecks, oid IN (SELECT i.relation FROM temp.csm_index i) AS relhasindex, coalesce(k.references, 0) > 0 OR oid IN (SELECT c."references" FROM temp.csm_constraint c WHERE c.kind = 'f') AS relhastriggers
+  CASE kind WHEN 'r' THEN 'd' ELSE 'n' END AS relreplident, coalesce(k.checks, 0) AS relchecks, oid IN (SELECT i.relation FROM temp.csm_index i) AS relhasindex, coalesce(k.references, 0) > 0 OR oid IN (SELECT c."references" FROM temp.csm_constraint c WHERE c.kind = 'f') AS relhastriggers, options AS reloptions
   FROM temp.csm_relation LEFT JOIN (SELECT relation AS constrained, CAST(count(*) FILTER (WHERE kind = 'c') AS SMALLINT) AS checks,
     count(*) FILTER (WHERE kind = 'f') AS "references" FROM temp.csm_constraint GROUP BY relation) AS k ON k.constrained = oid;
 SELECT oid, name AS relname, schema_oid AS relnamespace, 10 AS relowner, method AS relam, oid AS relfilenode, (SELECT r.rows FROM temp.csm_relation r WHERE r.oid = relation) AS reltuples,

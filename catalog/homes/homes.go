@@ -1,4 +1,4 @@
-package catalog
+package homes
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/csmsql/csmsql/catalog/chunk"
+	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
@@ -16,7 +17,7 @@ import (
 type Homes map[memregion.RegionID]*coherence.Home
 
 // Space is where chunks of a region are written.
-func (h Homes) Space(region memregion.RegionID) (Space, error) {
+func (h Homes) Space(region memregion.RegionID) (chunk.Space, error) {
 	home, err := h.home(region)
 	if err != nil {
 		return nil, err
@@ -34,7 +35,7 @@ func (h Homes) home(region memregion.RegionID) (*coherence.Home, error) {
 
 // Publish implements Lender. Regions are published one after the other; if one refuses, those before it are retired, so
 // that all or nothing holds over all of them.
-func (h Homes) Publish(ids ...ExtentID) error {
+func (h Homes) Publish(ids ...descriptor.ExtentID) error {
 	return h.publish(ids, func(home *coherence.Home, gens []coherence.Generation) error { return home.Publish(gens...) })
 }
 
@@ -43,7 +44,7 @@ func (h Homes) Publish(ids ...ExtentID) error {
 const loggedBytes = 64 << 10
 
 // PublishLogged is Publish, but the bytes of small extents are given to who commits them and not synced.
-func (h Homes) PublishLogged(ids ...ExtentID) (redos []store.Redo, err error) {
+func (h Homes) PublishLogged(ids ...descriptor.ExtentID) (redos []store.Redo, err error) {
 	err = h.publish(ids, func(home *coherence.Home, gens []coherence.Generation) error {
 		list, err := home.PublishLogged(loggedBytes, gens...)
 		for _, x := range list {
@@ -77,7 +78,7 @@ func (h Homes) SyncLogged(redos []store.Redo) error {
 	return nil
 }
 
-func (h Homes) publish(ids []ExtentID, do func(*coherence.Home, []coherence.Generation) error) error {
+func (h Homes) publish(ids []descriptor.ExtentID, do func(*coherence.Home, []coherence.Generation) error) error {
 	done := 0
 	err := h.perRegion(ids, func(home *coherence.Home, gens []coherence.Generation) error {
 		if err := do(home, gens); err != nil {
@@ -94,17 +95,17 @@ func (h Homes) publish(ids []ExtentID, do func(*coherence.Home, []coherence.Gene
 }
 
 // Discard implements Lender.
-func (h Homes) Discard(ids ...ExtentID) error {
+func (h Homes) Discard(ids ...descriptor.ExtentID) error {
 	return h.everyRegion(ids, func(home *coherence.Home, gens []coherence.Generation) error { return home.Discard(gens...) })
 }
 
 // Retire implements Lender.
-func (h Homes) Retire(ids ...ExtentID) error {
+func (h Homes) Retire(ids ...descriptor.ExtentID) error {
 	return h.everyRegion(ids, func(home *coherence.Home, gens []coherence.Generation) error { return home.Retire(gens...) })
 }
 
 // Pin implements Lender; a refusal undoes what was pinned before it.
-func (h Homes) Pin(domain coherence.Domain, ids ...ExtentID) error {
+func (h Homes) Pin(domain coherence.Domain, ids ...descriptor.ExtentID) error {
 	done := 0
 	err := h.perRegion(ids, func(home *coherence.Home, gens []coherence.Generation) error {
 		if err := home.Pin(domain, gens); err != nil {
@@ -120,7 +121,7 @@ func (h Homes) Pin(domain coherence.Domain, ids ...ExtentID) error {
 }
 
 // Unpin implements Lender.
-func (h Homes) Unpin(domain coherence.Domain, ids ...ExtentID) error {
+func (h Homes) Unpin(domain coherence.Domain, ids ...descriptor.ExtentID) error {
 	return h.everyRegion(ids, func(home *coherence.Home, gens []coherence.Generation) error { return home.Unpin(domain, gens) })
 }
 
@@ -133,7 +134,7 @@ func (h Homes) ExpireDomain(domain coherence.Domain) error {
 }
 
 // perRegion calls do for each region's generations and stops at the first error.
-func (h Homes) perRegion(ids []ExtentID, do func(*coherence.Home, []coherence.Generation) error) error {
+func (h Homes) perRegion(ids []descriptor.ExtentID, do func(*coherence.Home, []coherence.Generation) error) error {
 	sorted := ordered(ids)
 	for first := 0; first < len(sorted); {
 		region := sorted[first].Region
@@ -153,7 +154,7 @@ func (h Homes) perRegion(ids []ExtentID, do func(*coherence.Home, []coherence.Ge
 }
 
 // everyRegion is perRegion without the stop: giving back goes as far as it can.
-func (h Homes) everyRegion(ids []ExtentID, do func(*coherence.Home, []coherence.Generation) error) error {
+func (h Homes) everyRegion(ids []descriptor.ExtentID, do func(*coherence.Home, []coherence.Generation) error) error {
 	var failed error
 	err := h.perRegion(ids, func(home *coherence.Home, gens []coherence.Generation) error {
 		if err := do(home, gens); err != nil {
@@ -165,20 +166,13 @@ func (h Homes) everyRegion(ids []ExtentID, do func(*coherence.Home, []coherence.
 }
 
 // ordered returns the identifiers grouped by region, in their order within each.
-func ordered(ids []ExtentID) []ExtentID {
+func ordered(ids []descriptor.ExtentID) []descriptor.ExtentID {
 	for i := 1; i < len(ids); i++ {
 		if ids[i].Region < ids[i-1].Region {
 			sorted := slices.Clone(ids)
-			slices.SortStableFunc(sorted, func(a, b ExtentID) int { return cmp.Compare(a.Region, b.Region) })
+			slices.SortStableFunc(sorted, func(a, b descriptor.ExtentID) int { return cmp.Compare(a.Region, b.Region) })
 			return sorted
 		}
 	}
 	return ids // one region, nearly always
-}
-
-func compareIDs(a, b ExtentID) int {
-	if order := cmp.Compare(a.Region, b.Region); order != 0 {
-		return order
-	}
-	return cmp.Compare(a.Generation, b.Generation)
 }
