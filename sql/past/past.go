@@ -203,7 +203,7 @@ func (r *reader) clause(i int) error {
 		return err
 	}
 	name := lex.Quote(Schema) + "." + lex.Quote(ref.Encoded())
-	if !named && !r.at(end+1).Is("as") && !r.at(first-1).IsAny(unaliased...) {
+	if !named && !r.alias(end+1) && !r.at(first-1).IsAny(unaliased...) {
 		name += " AS " + lex.Quote(aliasOf(r.at(last)))
 	}
 	r.edits.Replace(r.at(first).Start, r.at(last).End(), name)
@@ -214,8 +214,20 @@ func (r *reader) clause(i int) error {
 // Words that stand before the name of a table, and those of DuckDB behind which it gets no alias.
 var (
 	beforeTable = []string{"from", "join", "only", "using", "table", "update", "into", "lateral"}
-	unaliased   = []string{"pivot", "pivot_wider", "unpivot", "pivot_longer", "summarize", "describe", "desc"}
+	// behindTable are the words that may stand behind a table and are no alias of it.
+	behindTable = []string{
+		"where", "on", "using", "join", "inner", "left", "right", "full", "cross", "natural", "asof", "positional", "semi",
+		"anti", "order", "group", "having", "window", "qualify", "limit", "offset", "fetch", "for", "union", "intersect",
+		"except", "returning", "set", "when", "tablesample", "sample", "pivot", "unpivot", "select",
+	}
+	unaliased = []string{"pivot", "pivot_wider", "unpivot", "pivot_longer", "summarize", "describe", "desc"}
 )
+
+// alias tells whether a token begins the alias of the table before it.
+func (r *reader) alias(i int) bool {
+	t := r.at(i)
+	return t.Is("as") || t.Kind == lex.Quoted || t.Kind == lex.Word && !t.IsAny(behindTable...)
+}
 
 // aliasOf is what columns of a table are qualified by that was named so.
 func aliasOf(t lex.Token) string {
