@@ -15,7 +15,7 @@ func TestUnknownParameters(t *testing.T) {
 	for text, hint := range map[string]string{
 		"CREATE TABLE t (a int) WITH (placment = 'local')":          `Did you mean "placement"?`,
 		"CREATE TABLE t (a int) WITH (replica = 1)":                 `Did you mean "replicas"?`,
-		"CREATE TABLE t (a int) WITH (autovacuum_enabled = off)":    "There are placement and replicas.",
+		"CREATE TABLE t (a int) WITH (autovacuum_enabled = off)":    "There are placement, replicas, retention and retained_versions.",
 		"CREATE TABLE t WITH (placment = 'local') AS SELECT 1 AS a": `Did you mean "placement"?`,
 		"CREATE TABLE t (a int) WITH (fillfactor = 70)":             "Leave fillfactor out, or say 100.",
 	} {

@@ -1,7 +1,7 @@
 // Package former is the former versions of tables to SQL: which are kept, and what is done with them.
 //
 //	WITH (retention = '7 days', retained_versions = 100) ─► Parameters ─► catalog.Retention, on the table's record
-//	ALTER TABLE … SET (…), RESET (…), RESTORE TO …       ─► Command ────► what a transaction does
+//	ALTER TABLE … SET (…), RESET (…)                      ─► Command ────► what a transaction does
 //	pg_class.reloptions                                  ◄─ Shown ──────┘
 //
 // # Words
@@ -12,8 +12,6 @@
 // # Invariants
 //
 //   - FO1: what Shown says of a retention, Parameters reads as the same one.
-//   - FO2: a table is restored to rows that hold to what the version declares of them, and to nothing that other tables,
-//     or views, would have to agree with.
 //
 // # Lock order
 //

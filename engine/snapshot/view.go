@@ -135,7 +135,7 @@ func (v *View) Target(name statement.Name) (*catalog.TableVersion, error) {
 	}
 	if name.Schema == past.Schema {
 		return nil, sqlerror.New("0A000", "a former version of a table cannot be changed, locked or copied").
-			WithHint("COPY (SELECT …) TO copies it; ALTER TABLE … RESTORE TO makes it the present one.")
+			WithHint("INSERT … SELECT … FROM t AT (VERSION => …) copies its rows.")
 	}
 	if version := v.Lookup(name.Database, name.Schema, name.Name); version != nil {
 		return version, nil
