@@ -298,7 +298,8 @@ func (g *group) publish(w *commit) (err error) {
 	if logged := g.catalog.options.PublishLogged; logged != nil {
 		w.write.Redo, err = logged(sortedIDs(w.publish)...)
 	} else {
-		err = g.catalog.lender.Publish(slices.DeleteFunc(sortedIDs(w.publish), func(id ExtentID) bool { return g.done[id] })...)
+		left := slices.DeleteFunc(sortedIDs(w.publish), func(id ExtentID) bool { return g.done[id] })
+		err = g.catalog.lender.Publish(left...)
 	}
 	if err != nil {
 		var partly *PartlyPublishedError

@@ -328,7 +328,8 @@ func (st *Statement) prepareParts(ctx context.Context, parts *part.Parts) error 
 	return dialect.WithoutPosition(err)
 }
 
-func (st *Statement) preparePart(ctx context.Context, p *part.Part, parsed *statement.Statement, v *snapshot.View) error {
+func (st *Statement) preparePart(ctx context.Context, p *part.Part, parsed *statement.Statement,
+	v *snapshot.View) error {
 	s := st.session
 	if p.Changes {
 		inner := &Statement{session: s, parsed: parsed, postgres: st.postgres, part: true}

@@ -147,8 +147,13 @@ func firstDifference(wanted, held []memregion.Owned) string {
 // Directory is the node's data directory.
 func (e *Engine) Directory() string { return e.config.Directory }
 
-// LiveExtents lists what the current versions need.
+// LiveExtents lists what the current versions need, those that other nodes have committed by now among them.
 func (e *Engine) LiveExtents(ctx context.Context) (list []catalog.LiveExtent, err error) {
+	s, err := e.catalog.Snapshot(ctx, catalog.Holder{})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
 	err = e.catalog.LiveExtents(ctx, func(x catalog.LiveExtent) error {
 		list = append(list, x)
 		return nil

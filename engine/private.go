@@ -60,7 +60,8 @@ func (s *Session) dropTemporary() error {
 func (st *Statement) preparePrivate(ctx context.Context, head *statement.Private) error {
 	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.runPrivate(ctx, args) }
 	if st.parts != nil || st.part {
-		return sqlerror.New("0A000", "a change of a temporary table with FOR UPDATE, or a change in WITH, is not supported")
+		return sqlerror.New("0A000", "a change of a temporary table with FOR UPDATE, or a change in WITH, "+
+			"is not supported")
 	}
 	if err := temporary.Refused(head.Verb, st.parsed.Text, st.parsed.Head); err != nil {
 		return err

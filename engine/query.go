@@ -64,10 +64,7 @@ type query struct {
 // planQuery plans a text, which has no tree when only DuckDB's parser understands it.
 func (s *Session) planQuery(ctx context.Context, in dialect.Source, v *snapshot.View) (*query, error) {
 	q, err := s.planNamed(ctx, in, v)
-	if v.Refused != nil && q != nil {
-		q.close()
-	}
-	if err = cmp.Or(v.Refused, err); err == nil && in.Tree != nil {
+	if err == nil && in.Tree != nil {
 		q.schema = planned.ClientNames(q.schema, in.Tree, q.catalog)
 	}
 	return q, err
@@ -212,7 +209,7 @@ func (s *Session) planDuckFor(ctx context.Context, in reading, v *snapshot.View,
 	q.read, q.split = v.Read, parts
 	err := q.read.Blame(ctx, q.planDuckDB(ctx, in.names, v))
 	q.tokens = nil
-	if err == nil { // the keys of small tables that are part of the plan
+	if err = cmp.Or(v.Refused, err); err == nil { // the keys of small tables that are part of the plan
 		err = q.read.Confirm(ctx)
 	}
 	if err != nil {

@@ -104,11 +104,14 @@ func TestRepairOfDamage(t *testing.T) {
 	file, err := os.OpenFile(spec.Path, os.O_RDWR, 0)
 	require.NoError(t, err)
 	defer file.Close()
+	spoiled := 0
 	for _, x := range extents {
 		if x.Region == spec.ID {
 			flip(t, file, x.Range.Offset, 1)
+			spoiled++
 		}
 	}
+	require.NotZero(t, spoiled)
 	log := &logLines{}
 	c.log = slog.New(slog.NewTextHandler(log, nil))
 	c.nodes[1] = c.open(1)

@@ -17,8 +17,9 @@ import (
 // entry is a query of the statement's WITH.
 type entry struct {
 	name       string
-	start, end int // with its name
-	from, to   int // the query
+	start, end int  // with its name
+	from, to   int  // the query
+	bare       bool // it is a change that returns nothing
 }
 
 // Find are a statement's parts, in what typed makes of it; nil: it has none.
@@ -53,7 +54,8 @@ func find(st *statement.Statement) (*Parts, error) {
 	}
 	l := &Parts{text: st.Text}
 	l.readWith()
-	for _, e := range l.with {
+	for i, e := range l.with {
+		l.with[i].bare = slices.Contains(found.bare, e.name)
 		if slices.Contains(found.changes, e.name) {
 			l.List = append(l.List, &Part{Changes: true, from: e.from, to: e.to})
 		}
@@ -124,13 +126,14 @@ func count(node *pg.Node) (found kinds, err error) {
 				break
 			}
 			if !slices.ContainsFunc(top.GetCtes(), func(n *pg.Node) bool { return n.GetCommonTableExpr() == x }) {
-				err = sqlerror.New("0A000", "WITH clause containing a data-modifying statement must be at the top level")
+				err = sqlerror.New("0A000", "WITH clause containing a data-modifying statement must be at the "+
+					"top level")
 			}
 			found.changes = append(found.changes, x.Ctename)
 			return // what is in it is its own
 		case *pg.RangeVar:
 			if x.Schemaname == "" && slices.Contains(found.bare, x.Relname) {
-				err = sqlerror.New("0A000", "WITH query %q does not have a RETURNING clause", x.Relname)
+				err = returnsNothing(x.Relname)
 			}
 		case *pg.SelectStmt:
 			if x != own && len(x.LockingClause) > 0 {
@@ -146,6 +149,10 @@ func count(node *pg.Node) (found kinds, err error) {
 	}
 	visit(node.ProtoReflect())
 	return found, err
+}
+
+func returnsNothing(name string) error {
+	return sqlerror.New("0A000", "WITH query %q does not have a RETURNING clause", name)
 }
 
 // change tells whether a query of WITH changes rows, and returns some.

@@ -3,6 +3,7 @@ package part
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -79,6 +80,11 @@ func (l *Parts) Parse(p *Part) (*statement.Statement, error) {
 	}
 	seen := l.seenBy(p)
 	if names := references(parsed.Tree, seen); len(names) > 0 {
+		for _, e := range seen {
+			if e.bare && slices.Contains(names, e.name) {
+				return nil, returnsNothing(e.name)
+			}
+		}
 		from := seen[0].start
 		before := l.replaced(from, seen[len(seen)-1].end)
 		if name := dialect.VolatileIn(before); name != "" {

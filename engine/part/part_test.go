@@ -81,7 +81,11 @@ func TestRefused(t *testing.T) {
 		_, err := found(t, text)
 		require.ErrorContains(t, err, words, text)
 	}
-	parts, err := found(t, "WITH a AS (SELECT random() AS r), b AS (INSERT INTO t SELECT r FROM a RETURNING *) SELECT * FROM a, b")
+	parts, err := found(t, "WITH a AS (DELETE FROM t), b AS (INSERT INTO u SELECT * FROM a RETURNING 1) SELECT * FROM b")
+	require.NoError(t, err)
+	_, err = parts.Parse(parts.List[1])
+	require.ErrorContains(t, err, `"a" does not have a RETURNING clause`)
+	parts, err = found(t, "WITH a AS (SELECT random() AS r), b AS (INSERT INTO t SELECT r FROM a RETURNING *) SELECT * FROM a, b")
 	require.NoError(t, err)
 	_, err = parts.Parse(parts.List[0])
 	require.ErrorContains(t, err, "random()")
