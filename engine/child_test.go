@@ -116,6 +116,22 @@ func (t *transcript) String() string {
 	return t.text.String()
 }
 
+// apart runs the test that calls it in a process of its own, where variable has value: what is read once in a process'
+// life, and what a process has for all that ran in it before. It tells whether this is that process, where the test
+// goes on.
+func apart(t *testing.T, variable, value string) bool {
+	t.Helper()
+	if os.Getenv(variable) == value {
+		return true
+	}
+	again := processes.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	again.Env = append(os.Environ(), variable+"="+value)
+	out, err := again.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "--- PASS: "+t.Name(), "it ran there")
+	return false
+}
+
 // spawn starts a child, which dies with the test at the latest.
 func spawn(t testing.TB, role string, arguments any) *child {
 	t.Helper()

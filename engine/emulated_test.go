@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	processes "os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -371,11 +370,7 @@ func TestAKilledWriterOnIncoherentMemory(t *testing.T) {
 
 // Every extent of a chunk is acquired, and not only its first: where they are as short as a page, most of a chunk lies in others.
 func TestChunksOfSeveralExtents(t *testing.T) {
-	if os.Getenv(chunk.ExtentsVariable) != "4096" { // which is read once in the life of a process
-		again := processes.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChunksOfSeveralExtents$", "-test.v")
-		again.Env = append(os.Environ(), chunk.ExtentsVariable+"=4096")
-		out, err := again.CombinedOutput()
-		require.NoError(t, err, "%s", out)
+	if !apart(t, chunk.ExtentsVariable, "4096") {
 		return
 	}
 	eachIncoherent(t, func(t *testing.T, fabric memregion.FabricKind) {
