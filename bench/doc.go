@@ -29,9 +29,8 @@
 //     and its load. The published numbers that thesis stands beside are another machine's: its goals are shares of what
 //     is measured here, or far from the limit.
 //   - B3: a goal that is missed is printed as missed. Tests check answers and counters, never times.
-//   - B4: nothing outlives a benchmark: processes, regions and directories go with it, also when it is cancelled. Only
-//     SIGKILL leaves something behind: directories csmsql-bench-* of cluster, egress, workers, cancel, writes and
-//     growth in the temporary directory and /dev/shm.
+//   - B4: nothing outlives a benchmark: processes, regions and directories go with it, also when it is cancelled. What
+//     SIGKILL leaves, directories csmsql-bench-* in the temporary directory and /dev/shm, the next benchmark removes.
 //
 // It does not profile, keeps no history and compares no machines. It knows no flags: cmd/csmsql wires them.
 package bench

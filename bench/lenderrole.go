@@ -14,13 +14,10 @@ import (
 	"github.com/csmsql/csmsql/catalog/descriptor"
 )
 
-// sharedDirectory makes a directory for regions.
-func sharedDirectory() (string, error) { return os.MkdirTemp("/dev/shm", "csmsql-bench-") }
-
 // sharedRoom is how many bytes more shared memory has room for.
 func sharedRoom() (bytes int64, err error) {
 	var s unix.Statfs_t
-	if err := unix.Statfs("/dev/shm", &s); err != nil {
+	if err := unix.Statfs(sharedMemory, &s); err != nil {
 		return 0, fmt.Errorf("bench: ask for the room in /dev/shm: %w", err)
 	}
 	return int64(s.Bavail) * s.Bsize, nil
@@ -32,7 +29,7 @@ func lenderRole(ctx context.Context, args []string, talk *conversation) (err err
 	if err != nil {
 		return err
 	}
-	directory, err := sharedDirectory()
+	directory, err := newDirectory(sharedMemory)
 	if err != nil {
 		return errors.Join(talk.answer(nil, err), err)
 	}

@@ -56,12 +56,12 @@ func memberRole(ctx context.Context, args []string, talk *conversation) (err err
 	if err := json.Unmarshal([]byte(args[0]), &m); err != nil {
 		return err
 	}
-	data, err := os.MkdirTemp("", "csmsql-bench-")
+	data, err := newDirectory("")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(data)) }()
-	region, err := os.MkdirTemp("/dev/shm", "csmsql-bench-")
+	region, err := newDirectory(sharedMemory)
 	if err != nil {
 		return err
 	}

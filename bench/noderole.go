@@ -58,16 +58,16 @@ func nodeRole(ctx context.Context, args []string, talk *conversation) (err error
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "csmsql-bench-")
+	dir, err := newDirectory("")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	e, err := engine.Open(ctx, engine.Config{RegionBytes: regionBytes, Threads: threads})
+	e, closeEngine, err := openEngine(ctx, engine.Config{RegionBytes: regionBytes, Threads: threads})
 	if err != nil {
 		return errors.Join(talk.answer(nil, err), err)
 	}
-	defer func() { err = errors.Join(err, e.Close()) }()
+	defer func() { err = errors.Join(err, closeEngine()) }()
 	ctx, stop := context.WithCancel(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	hello, closers, err := serveNode(ctx, group, e, dir)

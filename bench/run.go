@@ -93,6 +93,7 @@ func Run(ctx context.Context, name string, options Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	sweep()
 	report, err := run(ctx, options)
 	if err != nil {
 		return nil, fmt.Errorf("bench %s: %w", name, err)

@@ -322,6 +322,25 @@ func TestTheRegionGoesWithItsProcess(t *testing.T) {
 	require.NoDirExists(t, filepath.Dir(hello.Socket))
 }
 
+// B4: what a process has left that was killed is removed by the next benchmark.
+func TestWhatTheKilledLeft(t *testing.T) {
+	o, err := small(t).withDefaults()
+	require.NoError(t, err)
+	node, hello, err := startNode(t.Context(), o, 64<<20)
+	require.NoError(t, err)
+	directory := filepath.Dir(hello.Socket)
+	require.NoError(t, node.cmd.Process.Kill())
+	require.Error(t, node.close())
+	require.DirExists(t, directory)
+	require.FileExists(t, hello.Region)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = Run(ctx, "readers", small(t))
+	require.Error(t, err)
+	require.NoDirExists(t, directory)
+	require.NoFileExists(t, hello.Region)
+}
+
 // program builds csmsql, which serves in egress, workers and cancel.
 func program(t *testing.T) string {
 	if _, err := exec.LookPath("go"); err != nil {

@@ -36,7 +36,7 @@ const (
 
 // directory makes a temporary directory below parent; close removes it.
 func (s *server) directory(parent string) (string, error) {
-	dir, err := os.MkdirTemp(parent, "csmsql-bench-")
+	dir, err := newDirectory(parent)
 	if err == nil {
 		s.directories = append(s.directories, dir)
 	}
@@ -50,6 +50,7 @@ func (s *server) run(ctx context.Context) error {
 		s.cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	s.cmd.SysProcAttr.Pdeathsig = syscall.SIGINT
+	s.cmd.SysProcAttr.Setpgid = true // Ctrl-C is told to the benchmark, which ends it
 	if err := s.cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", s.name, err)
 	}
@@ -119,7 +120,7 @@ func startCsmsql(ctx context.Context, o Options, more ...string) (_ *server, err
 	if err != nil {
 		return nil, err
 	}
-	memory := "/dev/shm"
+	memory := sharedMemory
 	if slices.Contains(more, "file") { // of --fabric: beside the data
 		memory = ""
 	}

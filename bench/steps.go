@@ -184,7 +184,7 @@ func messageSteps(ctx context.Context, o Options, r *Report) (err error) {
 // adoptSteps makes a table in a node, ends the node, and opens the next one over its region.
 func adoptSteps(ctx context.Context, o Options, r *Report) (err error) {
 	rows := o.rows(adoptedRows)
-	directory, err := sharedDirectory()
+	directory, err := newDirectory(sharedMemory)
 	if err != nil {
 		return err
 	}

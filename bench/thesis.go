@@ -68,7 +68,7 @@ func (f *figures) inMemory(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	directory, err := sharedDirectory()
+	directory, err := newDirectory(sharedMemory)
 	if err != nil {
 		return err
 	}

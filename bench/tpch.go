@@ -142,13 +142,13 @@ type asker = func(context.Context, string) ([]string, [][]string, error)
 
 // hugeTables is our side.
 func hugeTables(ctx context.Context, o Options) (asker, func(), error) {
-	e, err := engine.Open(ctx, engine.Config{Threads: o.Threads})
+	e, closeEngine, err := openEngine(ctx, engine.Config{Threads: o.Threads})
 	if err != nil {
 		return nil, nil, err
 	}
 	o.Progress(fmt.Sprintf("generating TPC-H SF %g into lent memory", o.ScaleFactor))
 	if err := e.LoadTPCH(ctx, noderpc.TPCHRequest{ScaleFactor: o.ScaleFactor}, nil); err != nil {
-		return nil, nil, errors.Join(err, e.Close())
+		return nil, nil, errors.Join(err, closeEngine())
 	}
 	s, err := e.Session(engine.SessionOptions{})
 	if err == nil {
@@ -158,7 +158,7 @@ func hugeTables(ctx context.Context, o Options) (asker, func(), error) {
 		_, err = s.Exec(ctx, "DELETE FROM lineitem WHERE l_orderkey = 1")
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, e.Close())
+		return nil, nil, errors.Join(err, closeEngine())
 	}
 	ask := func(ctx context.Context, sql string) ([]string, [][]string, error) {
 		r, err := s.Query(ctx, sql)
@@ -172,7 +172,7 @@ func hugeTables(ctx context.Context, o Options) (asker, func(), error) {
 		}
 		return names(r.Schema()), rows, r.Err()
 	}
-	return ask, func() { s.Close(); e.Close() }, nil
+	return ask, func() { s.Close(); closeEngine() }, nil
 }
 
 // nativeTables is DuckDB's own side.

@@ -64,8 +64,8 @@ given with --files; there are none by default.
 What “csmsql cluster init” and “join” wrote to serve.json in the data directory counts as flags that were given; those on the
 command line come first.
 
-SIGINT (Ctrl-C) or SIGTERM stops the node in order; a second one stops it at once, which is safe. What runs has three seconds to
-end and is cancelled then; four seconds later the process ends at once by itself, if DuckDB has not come back.`
+SIGINT (Ctrl-C) or SIGTERM stops the node in order; another one, more than a second later, stops it at once, which is safe. What
+runs has three seconds to end and is cancelled then; four seconds later the process ends at once by itself, if DuckDB has not come back.`
 
 const serveExample = `  csmsql serve
   csmsql serve --data /srv/csmsql --region 16GiB --memory 4GiB

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -13,7 +14,11 @@ import (
 // errInterrupted is why a command's context ended.
 var errInterrupted = errors.New("interrupted")
 
-// interruptible runs a command whose context ends at the first SIGINT or SIGTERM. The second one ends the process at
+// sameSignal is how long after the first signal further ones mean it, too: a terminal sends SIGINT to a process and to
+// its supervisor, which then sends one of its own.
+const sameSignal = time.Second
+
+// interruptible runs a command whose context ends at the first SIGINT or SIGTERM. A second one ends the process at
 // once, which costs nothing but the farewell: whatever was committed is safe.
 func interruptible(run func(ctx context.Context, c *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
@@ -23,13 +28,17 @@ func interruptible(run func(ctx context.Context, c *cobra.Command, args []string
 		signal.Notify(signals, unix.SIGINT, unix.SIGTERM)
 		go func() {
 			defer close(joined)
-			for n := 0; ; n++ {
+			var first time.Time
+			for {
 				select {
 				case <-signals:
-					if n > 0 {
+					switch {
+					case first.IsZero():
+						first = time.Now()
+						cancel(errInterrupted)
+					case time.Since(first) > sameSignal:
 						os.Exit(exitKilled)
 					}
-					cancel(errInterrupted)
 				case <-done:
 					return
 				}

@@ -118,7 +118,7 @@ var allowed = map[string][]string{
 	"engine/driver":        {"engine", "exec/duckdb", "wire/pgformat"},
 	"engine":               {"engine", "sql", "cluster", "exec", "catalog", "coherence", "memregion", "queries/dbgen", "sql/statement"},
 	"wire":                 {},
-	"bench":                {"engine", "cluster/noderpc", "exec", "catalog", "coherence", "memregion", "queries"},
+	"bench":                {"engine", "cluster/noderpc", "exec", "catalog", "coherence", "memregion", "queries", "internal/owneddir"},
 	"cmd/csmsql":           {"engine", "sql", "wire", "bench", "queries", "cluster/noderpc", "cluster/certificate", "coherence", "exec/duckdb", "memregion", "catalog"},
 	"examples":             {"engine"},
 	"internal/abusetest":   {},
@@ -140,7 +140,8 @@ var allowed = map[string][]string{
 	"internal/testfabric":  {"memregion"},
 	"internal/testsuite":   {},
 	"internal/mutation":    {},
-	"internal/shmdir":      {},
+	"internal/owneddir":    {},
+	"internal/shmdir":      {"internal/owneddir"},
 }
 
 // L1.

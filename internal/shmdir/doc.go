@@ -1,26 +1,11 @@
 // Package shmdir makes directories in shared memory for tests, and removes those that tests left which were killed.
 //
-//	/dev/shm/csmsql-test-<namespace>-<process>-<start>-<random>
-//	                        ╰──────── whose it is ─────╯
-//	Make ─► once in a process: those of processes that have ended are removed ─► a new one
+//	Make ─► once in a process: those of processes that have ended are removed ─► a new one, /dev/shm/csmsql-test-…
 //	For  ─► Make, and gone with the test
 //
-// Tests that are killed cannot remove what they have made, and in shared memory that takes memory until the machine
-// boots. The next test that starts does it for them. A process is known by its number, when it began, and the namespace
-// of numbers, so that neither a process that has got the number of one that has ended nor a container that shares the
-// file system is taken for the owner, or for none.
-//
-// # Words
-//
-//   - owner: the process that made a directory; what it starts is to end with it
-//
-// # Invariants
-//
-//   - SD1: a directory whose owner lives is never removed by another process, nor is one of which it cannot be said
-//     whether it does.
-//   - SD2: whoever removes does not mind others who do.
+// Package owneddir knows whose a directory is.
 //
 // # What it does not do
 //
-// It is for tests: no program imports it. Directories of other names it leaves alone, whoever made them.
+// It is for tests: no program imports it.
 package shmdir
