@@ -40,6 +40,8 @@ var traps = []struct {
 }{
 	{"FLOAT is REAL, also to the kernels", "SELECT CAST(0.5 AS FLOAT) AS x, 0.1::float AS y, 0.1::DOUBLE PRECISION AS z, 0.1::float8 AS v FROM b", nil},
 	{"a parameter of type FLOAT is rounded, also by the kernels", "SELECT count(*) AS n FROM a WHERE d = CAST($1 AS FLOAT) OR d = $2::float", []any{0.1, 0.25}},
+	{"the names of a join of which a side is not known", "SELECT count(*) AS n, max(m) AS m FROM (query_table('c') CROSS JOIN b) AS j(x, d, y, m, g, w) WHERE x = 4 AND m < 9", nil},
+	{"the names of a known side alone", "SELECT count(*) AS n, max(g) AS m FROM (query_table('c') CROSS JOIN b) AS j WHERE g = 1", nil},
 	{"same keys on other columns are another scan", "SELECT x.k, x.l, y.k, y.l FROM a x, a y, b WHERE x.k = b.k AND y.l = b.k AND b.g = 1 AND b.k < 9", nil},
 	{"a list is not a word with quotes in it", "SELECT (SELECT count(*) FROM a WHERE w IN ('a', 'b')) AS two, (SELECT count(*) FROM a WHERE w IN ('a'', ''b')) AS one", nil},
 	{"two conditions are not a word that looks so", "SELECT (SELECT count(*) FROM a WHERE w = 'x' AND v = 'y') AS two, (SELECT count(*) FROM a WHERE w = 'x''|v = ''y') AS one", nil},

@@ -226,6 +226,9 @@ func (b *binder) namedJoin(q *Query, alias *pg.Alias, f *From) {
 		inner.Hidden = true
 	}
 	b.add1(q, it, alias)
+	if open { // what is not known may stand before what is, and the alias may name it
+		it.Sources = make([]Column, len(it.Columns))
+	}
 }
 
 // natural merges every column that both sides have.

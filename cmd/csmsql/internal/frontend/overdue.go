@@ -3,6 +3,7 @@ package frontend
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -208,7 +209,7 @@ func (c *calls) catchUp() {
 func (c *calls) try(job func()) {
 	defer func() {
 		if p := recover(); p != nil {
-			p = fmt.Sprintf("%v\n%s", p, debug.Stack())
+			p = &panicked{p, debug.Stack()}
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			if c.problem == nil { // what comes later may follow from it
@@ -217,6 +218,19 @@ func (c *calls) try(job func()) {
 		}
 	}()
 	job()
+}
+
+// panicked is a panic of another goroutine. A client is told of the problem alone, the log of where it was, too.
+type panicked struct {
+	problem any
+	stack   []byte
+}
+
+func (p *panicked) String() string { return fmt.Sprint(p.problem) }
+
+// LogValue implements slog.LogValuer.
+func (p *panicked) LogValue() slog.Value {
+	return slog.StringValue(fmt.Sprintf("%v\n%s", p.problem, p.stack))
 }
 
 func (c *calls) complain() {

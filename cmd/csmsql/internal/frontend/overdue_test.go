@@ -3,6 +3,8 @@ package frontend
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -203,7 +205,11 @@ func TestAPanicInACall(t *testing.T) {
 	c.after(func() { panic("because of it") })
 	close(block)
 	func() {
-		defer func() { require.Regexp(t, "^overdue\n", recover(), "what came first") }()
+		defer func() {
+			problem := recover()
+			require.Equal(t, "overdue", fmt.Sprint(problem), "what came first; a client is shown no more")
+			require.Regexp(t, "^overdue\ngoroutine ", problem.(slog.LogValuer).LogValue().String(), "the log says where")
+		}()
 		_ = c.settle(context.Background())
 	}()
 }
