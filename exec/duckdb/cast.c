@@ -176,6 +176,15 @@ static size_t before_christ(const char *text, size_t length, char *out, size_t r
 	return length + 5;
 }
 
+// short_year tells whether a date begins with one digit or two, which DuckDB takes for a year of the first century. To PostgreSQL it is a month or
+// a day, as DateStyle says, and the year comes last.
+static bool short_year(const char *text, uint32_t length) {
+	while (length > 0 && is_blank(*text)) text++, length--;
+	uint32_t count = 0;
+	while (count < length && digits(text + count, 1) >= 0) count++;
+	return count > 0 && count < 3 && count < length;
+}
+
 static const char *date_from(const char *text, uint32_t length, duckdb_vector output, idx_t row) {
 	int32_t *days = (int32_t *)duckdb_vector_get_data(output) + row;
 	if (length == 10 && days_of(text, days)) return NULL;
@@ -185,6 +194,7 @@ static const char *date_from(const char *text, uint32_t length, duckdb_vector ou
 	*days = duckdb_get_date(value).days; // by DuckDB's own cast, which makes the value itself a date, or 0 and leaves it
 	bool good = duckdb_get_type_id(duckdb_get_value_type(value)) == DUCKDB_TYPE_DATE;
 	duckdb_destroy_value(&value);
+	if (good && !size && short_year(text, length)) return "invalid date field format: \"%.*s\", the year comes first and has four digits";
 	if (good) return NULL;
 	bool shaped = length >= 8 && digits(text, 4) >= 0 && digits(text + 4, 1) < 0 && digits(text + 5, 1) >= 0;
 	if (shaped) return "date field value out of range: \"%.*s\"";
@@ -195,7 +205,7 @@ static bool cast_date(duckdb_function_info info, idx_t count, duckdb_vector inpu
 	return cast_rows(info, count, input, output, date_from);
 }
 
-static int register_cast(duckdb_connection connection, duckdb_type from, duckdb_type to, duckdb_cast_function_t function) {
+int csm_register_cast(duckdb_connection connection, duckdb_type from, duckdb_type to, duckdb_cast_function_t function) {
 	duckdb_cast_function cast = duckdb_create_cast_function();
 	duckdb_logical_type source = duckdb_create_logical_type(from), target = duckdb_create_logical_type(to);
 	duckdb_cast_function_set_source_type(cast, source);
@@ -210,7 +220,7 @@ static int register_cast(duckdb_connection connection, duckdb_type from, duckdb_
 }
 
 int csm_register_casts(duckdb_connection connection) {
-	if (register_cast(connection, DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_BLOB, cast_bytes) < 0) return -1;
-	if (register_cast(connection, DUCKDB_TYPE_BLOB, DUCKDB_TYPE_VARCHAR, cast_text) < 0) return -1;
-	return register_cast(connection, DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_DATE, cast_date);
+	if (csm_register_cast(connection, DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_BLOB, cast_bytes) < 0) return -1;
+	if (csm_register_cast(connection, DUCKDB_TYPE_BLOB, DUCKDB_TYPE_VARCHAR, cast_text) < 0) return -1;
+	return csm_register_cast(connection, DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_DATE, cast_date);
 }

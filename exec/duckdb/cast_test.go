@@ -47,7 +47,8 @@ func TestCastsOfText(t *testing.T) {
 		require.Equal(t, want, one("CAST(CAST(x AS DATE) AS VARCHAR)", text), text)
 		require.Equal(t, want, one("CAST(CAST([x] AS DATE[])[1] AS VARCHAR)", text), text)
 	}
-	for text, want := range map[string]string{"2024-02-30": "out of range", "1900-02-29": "out of range", "2024-13-01": "out of range", "": "invalid date", "BC": "invalid date", "now": "invalid date", "2024": "invalid date"} {
+	for text, want := range map[string]string{"2024-02-30": "out of range", "1900-02-29": "out of range", "2024-13-01": "out of range", "": "invalid date", "BC": "invalid date", "now": "invalid date", "2024": "invalid date",
+		"01/02/03": "four digits", "1-2-3": "four digits", " 99-01-08": "four digits", "99 01 08": "four digits"} {
 		require.Equal(t, "true", one("CAST(TRY_CAST(x AS DATE) IS NULL AS VARCHAR)", text), text)
 		_, err := conn.Texts(ctx, "SELECT CAST(CAST($1::VARCHAR AS DATE) AS VARCHAR)", text)
 		require.ErrorContains(t, err, want, text)
@@ -60,4 +61,45 @@ func TestDatesOfTextAreDuckDBs(t *testing.T) {
 	got, err := conn.Texts(context.Background(), "SELECT CAST(count(*) FILTER (CAST(CAST(d AS VARCHAR) AS DATE) <> d) AS VARCHAR) FROM (SELECT DATE '0001-01-01' + CAST(i AS INTEGER) AS d FROM range(3652059) r(i))")
 	require.NoError(t, err)
 	require.Equal(t, []string{"0"}, got)
+}
+
+// Numbers with a floating point are rounded half to even before it is looked whether they fit an integer.
+func TestRoundedNumbersFit(t *testing.T) {
+	conn := openWith(t, duckdb.Options{Threads: 2})
+	ctx := context.Background()
+	for _, of := range []struct{ kind, least, most string }{
+		{"TINYINT", "-128", "127"}, {"SMALLINT", "-32768", "32767"}, {"INTEGER", "-2147483648", "2147483647"}, {"UTINYINT", "0", "255"},
+		{"USMALLINT", "0", "65535"}, {"UINTEGER", "0", "4294967295"},
+	} {
+		for text, want := range map[string]string{
+			of.most + ".4": of.most, of.least: of.least, "-0.5": "0", "2.5": "2", "3.5": "4", of.most + ".5": "", of.most + ".6": "", "1e30": "", "nan": "", "inf": "", "-inf": "",
+		} {
+			for _, from := range []string{"DOUBLE", "FLOAT"} {
+				if from == "FLOAT" && len(text) > 8 {
+					continue // has not as many digits
+				}
+				cast := "CAST(x::" + from + " AS " + of.kind + ")"
+				got, err := conn.Texts(ctx, "SELECT coalesce("+strings.Replace(cast, "CAST", "TRY_CAST", 1)+"::VARCHAR, '') FROM (VALUES (NULL), ($1::VARCHAR)) v(x) WHERE x IS NOT NULL", text)
+				require.NoError(t, err)
+				require.Equal(t, []string{want}, got, "%s of %s", cast, text)
+				got, err = conn.Texts(ctx, "SELECT "+cast+"::VARCHAR FROM (VALUES ($1::VARCHAR)) v(x)", text)
+				if want == "" {
+					require.ErrorContains(t, err, "out of range for the destination type", "%s of %s", cast, text)
+					continue
+				}
+				require.NoError(t, err)
+				require.Equal(t, []string{want}, got, "%s of %s", cast, text)
+			}
+		}
+	}
+	for text, want := range map[string]string{"9223372036854774784": "9223372036854774784", "-9223372036854775808": "-9223372036854775808", "9223372036854775808": ""} {
+		got, err := conn.Texts(ctx, "SELECT coalesce(TRY_CAST($1::VARCHAR::DOUBLE AS BIGINT)::VARCHAR, '')", text)
+		require.NoError(t, err)
+		require.Equal(t, []string{want}, got)
+	}
+	got, err := conn.Texts(ctx, "SELECT coalesce(TRY_CAST($1::VARCHAR::DOUBLE AS UBIGINT)::VARCHAR, 'none')", "18446744073709551616")
+	require.NoError(t, err)
+	require.Equal(t, []string{"none"}, got)
+	_, err = conn.Texts(ctx, "SELECT CAST($1::VARCHAR::DOUBLE AS SMALLINT)::VARCHAR", "32767.6")
+	require.ErrorContains(t, err, "value 32767.6 can't")
 }

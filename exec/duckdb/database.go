@@ -197,6 +197,9 @@ func (db *Database) prepareCatalog(options Options) error {
 			return err
 		}
 	}
+	if err := registerRounding(c); err != nil {
+		return err
+	}
 	if err := registerDivide(c); err != nil {
 		return err
 	}

@@ -247,6 +247,10 @@ void *csm_sequence_address(void);
 
 // Makes PostgreSQL's spellings of bytes and of dates before Christ known to every cast of text; -1 when DuckDB refuses.
 int csm_register_casts(duckdb_connection connection);
+// Makes a cast known that takes the place of DuckDB's; likewise.
+int csm_register_cast(duckdb_connection connection, duckdb_type from, duckdb_type to, duckdb_cast_function_t function);
+// Makes casts of FLOAT and DOUBLE to integers fail where DuckDB's would wrap; likewise.
+int csm_register_rounding(duckdb_connection connection);
 
 // csm_enum_type is ENUM of words that end with zero and stand behind each other.
 duckdb_logical_type csm_enum_type(const char *words, uint64_t count);
