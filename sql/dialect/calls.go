@@ -88,6 +88,8 @@ func (r *translation) call(c *call, in clause) int {
 		r.rowsOf(c, in, stop)
 	case renamed[c.name]:
 		r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+c.name+"(")
+	case c.name == "any", c.name == "some", c.name == "all":
+		r.quantified(c)
 	case c.name == "cast":
 		r.cast(c)
 	case c.name == "extract":
@@ -97,6 +99,9 @@ func (r *translation) call(c *call, in clause) int {
 			r.replace(c.from, c.commas[0].End(), pgcatalog.TranslatedPrefix+"date_trunc__"+lex.Fold(part)+"(")
 		}
 	case c.name == "row":
+		if end := r.compareRows(c, made, stop, in); end > 0 {
+			return end
+		}
 		r.nullRow(c, stop)
 	case c.name == "to_date", c.name == "to_timestamp":
 		r.parseTime(c)

@@ -50,7 +50,7 @@ func Postgres(read *lex.Text) (string, edit.List, error) {
 
 // mayDiffer is what most texts are spared by.
 func mayDiffer(sql string) bool {
-	if strings.ContainsAny(sql, "/%#") {
+	if strings.ContainsAny(sql, "/%#") || mayCompareRows(sql) || mayQuantify(sql) {
 		return true
 	}
 	lower := strings.ToLower(sql)
@@ -387,11 +387,12 @@ func (r *translation) operand(at int, in clause) (end int, is constant) {
 		if in == inCondition {
 			in = inFilter
 		}
+		made := len(r.changes)
 		end = r.walk(t.End(), context{clause: in})
 		if in == inFrom && t.Is("(") {
 			end = r.valuesAlias(t, end)
-		} else if t.Is("(") && r.next(end).Is("is") {
-			r.nullRow(r.callAt("", t.Start, t), end)
+		} else if t.Is("(") {
+			end = r.rowsCompared(t, made, end, in)
 		}
 	default:
 		return at, unknown

@@ -370,3 +370,24 @@ CREATE MACRO pg_session.csm_trunc__9(x) AS CAST(trunc(x, 9) AS DECIMAL(38, 9));
 CREATE MACRO pg_session.csm_trunc__10(x) AS CAST(trunc(x, 10) AS DECIMAL(38, 10));
 CREATE MACRO pg_session.csm_trunc__11(x) AS CAST(trunc(x, 11) AS DECIMAL(38, 11));
 CREATE MACRO pg_session.csm_trunc__12(x) AS CAST(trunc(x, 12) AS DECIMAL(38, 12));
+-- Rows, compared up to the first columns that differ, or of which one is NULL.
+CREATE MACRO pg_session.csm_operator__row_equal(a, b, w, x) AS a = w AND b = x,
+  (a, b, c, w, x, y) AS a = w AND b = x AND c = y,
+  (a, b, c, d, w, x, y, z) AS a = w AND b = x AND c = y AND d = z;
+CREATE MACRO pg_session.csm_operator__row_unequal(a, b, w, x) AS a <> w OR b <> x,
+  (a, b, c, w, x, y) AS a <> w OR b <> x OR c <> y,
+  (a, b, c, d, w, x, y, z) AS a <> w OR b <> x OR c <> y OR d <> z;
+CREATE MACRO pg_session.csm_operator__row_less(a, b, w, x) AS a < w OR (a = w AND b < x),
+  (a, b, c, w, x, y) AS a < w OR (a = w AND (b < x OR (b = x AND c < y))),
+  (a, b, c, d, w, x, y, z) AS a < w OR (a = w AND (b < x OR (b = x AND (c < y OR (c = y AND d < z)))));
+CREATE MACRO pg_session.csm_operator__row_less_equal(a, b, w, x) AS a < w OR (a = w AND b <= x),
+  (a, b, c, w, x, y) AS a < w OR (a = w AND (b < x OR (b = x AND c <= y))),
+  (a, b, c, d, w, x, y, z) AS a < w OR (a = w AND (b < x OR (b = x AND (c < y OR (c = y AND d <= z)))));
+CREATE MACRO pg_session.csm_operator__row_greater(a, b, w, x) AS a > w OR (a = w AND b > x),
+  (a, b, c, w, x, y) AS a > w OR (a = w AND (b > x OR (b = x AND c > y))),
+  (a, b, c, d, w, x, y, z) AS a > w OR (a = w AND (b > x OR (b = x AND (c > y OR (c = y AND d > z)))));
+CREATE MACRO pg_session.csm_operator__row_greater_equal(a, b, w, x) AS a > w OR (a = w AND b >= x),
+  (a, b, c, w, x, y) AS a > w OR (a = w AND (b > x OR (b = x AND c >= y))),
+  (a, b, c, d, w, x, y, z) AS a > w OR (a = w AND (b > x OR (b = x AND (c > y OR (c = y AND d >= z)))));
+-- A NULL where PostgreSQL has an array compares with ANY and ALL as one that has a NULL.
+CREATE MACRO pg_session.csm_elements(a) AS coalesce(a, [NULL]);
