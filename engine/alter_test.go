@@ -256,3 +256,35 @@ func TestKeysOfAlteredTables(t *testing.T) {
 	exec(t, s, "ALTER TABLE t ALTER k TYPE bigint")
 	fails(t, s, "23505", "INSERT INTO t VALUES (2, 1)")
 }
+
+// Views show what they showed when a view that they read gets other columns.
+func TestViewsOfReplacedViews(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	exec(t, s, `CREATE TABLE t AS SELECT 23 AS id, 'x' AS stuff; CREATE VIEW base AS SELECT * FROM t;
+		CREATE VIEW starred AS SELECT *, 7 AS j FROM base;
+		CREATE VIEW over AS SELECT s.*, base.id AS i FROM starred s JOIN base USING (id);
+		CREATE VIEW whole AS SELECT base AS w FROM base; CREATE VIEW named AS SELECT base.stuff FROM base`)
+	shown := func() (list []string) {
+		for _, v := range []string{"starred", "over", "whole", "named"} {
+			list = append(list, v+": "+rows(t, s, "SELECT * FROM "+v)[0])
+		}
+		return list
+	}
+	before := shown()
+	for _, query := range []string{
+		"SELECT *, 4 AS more FROM t", "SELECT stuff, id, 4 AS more FROM t", "SELECT 1 AS j, id, stuff FROM t",
+		"SELECT id, stuff FROM t",
+	} {
+		exec(t, s, "CREATE OR REPLACE VIEW base AS "+query)
+		require.Equal(t, before, shown(), query)
+	}
+	for _, query := range []string{
+		"SELECT id FROM t", "SELECT id, 1 AS stuff FROM t", "SELECT id::BIGINT AS id, stuff FROM t",
+	} {
+		fails(t, s, "2BP01", "CREATE OR REPLACE VIEW base AS "+query)
+		require.Equal(t, before, shown(), query)
+	}
+	exec(t, s, "DROP VIEW starred CASCADE; DROP VIEW named, whole; CREATE OR REPLACE VIEW base AS SELECT 1 AS one")
+	require.Equal(t, []string{"1"}, rows(t, s, "SELECT * FROM base"))
+}

@@ -37,14 +37,7 @@ func (s *Session) alterations(tx *catalog.Transaction, v *snapshot.View) alterat
 		Sequences: s.sequenceChanges(tx, v), Definitions: s.definitions, Views: s.viewTexts,
 		Whole: s.engine.keys.Whole, Order: s.engine.upkeep.Order,
 		Seeing: func(contents *catalog.Contents) *snapshot.View { return s.seeing(contents, v.Lease.Hold(), v.Own) },
-		Plan: func(ctx context.Context, v *snapshot.View, text string) (*arrow.Schema, error) {
-			plan, err := s.planQuery(ctx, dialect.SourceOf(text), v)
-			if err != nil {
-				return nil, err
-			}
-			defer plan.close()
-			return plan.schema, nil
-		},
+		Plan:   s.putsOut,
 		Each: func(ctx context.Context, v *snapshot.View, text string, each func(arrow.RecordBatch) error) error {
 			return s.each(ctx, v, text, nil, each)
 		},

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -41,19 +40,20 @@ func (st *Statement) createView(ctx context.Context, head *statement.CreateView)
 		if err != nil {
 			return err
 		}
-		if v.HasView(name.Schema, name.Name) {
-			switch {
-			case head.IfNotExists:
-				return nil
-			case head.OrReplace:
-				if err := tx.DropView(name); err != nil {
-					return err
-				}
+		replaced := v.FindView(name.Schema, name.Name)
+		switch {
+		case replaced != nil && head.IfNotExists:
+			return nil
+		case replaced != nil && head.OrReplace:
+			if err := tx.DropView(name); err != nil {
+				return err
 			}
 		}
 		tx.Reads(bound.Reads...)
-		_, err = tx.CreateView(ctx, name, bound.Text, schema)
-		return err
+		if _, err = tx.CreateView(ctx, name, bound.Text, schema); err != nil || replaced == nil {
+			return err
+		}
+		return s.viewTexts(v).Keep(ctx, tx, replaced, s.viewsAsked(ctx, tx, v))
 	})
 	return done("CREATE VIEW", 0), err
 }
@@ -106,29 +106,29 @@ func (st *Statement) createTemporaryView(ctx context.Context, head *statement.Cr
 // visible then.
 func (s *Session) followName(ctx context.Context, tx *catalog.Transaction, before *snapshot.View,
 	from, to catalog.TableName) error {
-	return s.viewTexts(before).Follow(ctx, tx, viewtext.Renaming{
-		From: from, To: to, Before: func(w *catalog.View) error { return s.planned(ctx, before, w) },
-		After: func(w *catalog.View) error {
-			after := s.seeing(tx.Contents(), before.Lease.Hold(), before.Own)
-			defer after.Release()
-			return s.planned(ctx, after, w)
-		},
-	})
+	return s.viewTexts(before).Follow(ctx, tx, viewtext.Renaming{From: from, To: to, Asked: s.viewsAsked(ctx, tx, before)})
 }
 
-var errOtherColumns = errors.New("the view would have other columns")
+// viewsAsked plans the queries of views in what was visible before, and with what tx has done.
+func (s *Session) viewsAsked(ctx context.Context, tx *catalog.Transaction, before *snapshot.View) viewtext.Asked {
+	return viewtext.Asked{
+		Before: func(text string) (*arrow.Schema, error) { return s.putsOut(ctx, before, text) },
+		After: func(text string) (*arrow.Schema, error) {
+			after := s.seeing(tx.Contents(), before.Lease.Hold(), before.Own)
+			defer after.Release()
+			return s.putsOut(ctx, after, text)
+		},
+	}
+}
 
-// planned tells what is wrong with a view's query in v, if anything is.
-func (s *Session) planned(ctx context.Context, v *snapshot.View, w *catalog.View) error {
-	plan, err := s.planQuery(ctx, dialect.SourceOf(w.SQL), v)
+// putsOut plans a query of a view in v, and gives its columns.
+func (s *Session) putsOut(ctx context.Context, v *snapshot.View, text string) (*arrow.Schema, error) {
+	plan, err := s.planQuery(ctx, dialect.SourceOf(text), v)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer plan.close()
-	if w.Columns != nil && plan.schema.NumFields() != w.Columns.NumFields() {
-		return errOtherColumns
-	}
-	return nil
+	return plan.schema, nil
 }
 
 // viewTexts reads and writes the queries of views for a statement that sees v.

@@ -2,7 +2,10 @@ package viewtext
 
 import (
 	"context"
+	"errors"
 	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -16,14 +19,24 @@ import (
 // Texts that a new name cannot be written into keep the table from getting one.
 type Renaming struct {
 	From, To catalog.TableName
-	// Before and After tell what is wrong with a view's query, if anything is, before and after the table has the name.
-	Before, After func(v *catalog.View) error
+	Asked    Asked
+}
+
+var errOtherColumns = errors.New("the view would have other columns")
+
+// fits tells what is wrong with a view's query, if anything is.
+func fits(v *catalog.View, ask func(text string) (*arrow.Schema, error)) error {
+	schema, err := ask(v.SQL)
+	if err == nil && v.Columns != nil && schema.NumFields() != v.Columns.NumFields() {
+		return errOtherColumns
+	}
+	return err
 }
 
 // Follow writes a table's new name into the views that read it. tx has renamed the table, and w sees what was before.
 func (w *Writer) Follow(ctx context.Context, tx *catalog.Transaction, r Renaming) error {
 	for _, v := range w.View.Contents.Views() {
-		if !strings.Contains(strings.ToLower(v.SQL), strings.ToLower(r.From.Name)) || r.Before(v) != nil {
+		if !strings.Contains(strings.ToLower(v.SQL), strings.ToLower(r.From.Name)) || fits(v, r.Asked.Before) != nil {
 			continue // a view that cannot be asked has nothing to keep
 		}
 		followed := *v
@@ -32,7 +45,7 @@ func (w *Writer) Follow(ctx context.Context, tx *catalog.Transaction, r Renaming
 			continue
 		}
 		if err == nil {
-			err = r.After(&followed)
+			err = fits(&followed, r.Asked.After)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
