@@ -106,7 +106,8 @@ func (st *Statement) createTemporaryView(ctx context.Context, head *statement.Cr
 // visible then.
 func (s *Session) followName(ctx context.Context, tx *catalog.Transaction, before *snapshot.View,
 	from, to catalog.TableName) error {
-	return s.viewTexts(before).Follow(ctx, tx, viewtext.Renaming{From: from, To: to, Asked: s.viewsAsked(ctx, tx, before)})
+	asked := s.viewsAsked(ctx, tx, before)
+	return s.viewTexts(before).Follow(ctx, tx, viewtext.Renaming{From: from, To: to, Asked: asked})
 }
 
 // viewsAsked plans the queries of views in what was visible before, and with what tx has done.

@@ -49,8 +49,8 @@ func (w *Writer) Keep(ctx context.Context, tx *catalog.Transaction, replaced *ca
 			}
 		}
 		if len(later) == len(left) {
-			e := sqlerror.New("2BP01", "view %s cannot be replaced so: view %s, which reads it, would show something else",
-				replaced.Name, later[0].Name).
+			e := sqlerror.New("2BP01", "view %s cannot be replaced so: view %s, which reads it, would show something "+
+				"else", replaced.Name, later[0].Name).
 				WithHint("Keep its columns as they are, and add others behind them, or drop that view before.")
 			e.Cause = problem
 			return e

@@ -10,7 +10,8 @@ import (
 
 // comparedRows are the operators that compare rows, by the names of the macros that do it.
 var comparedRows = map[string]string{
-	"=": "equal", "<>": "unequal", "!=": "unequal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal",
+	"=": "equal", "<>": "unequal", "!=": "unequal",
+	"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal",
 }
 
 const (
@@ -64,15 +65,14 @@ func (r *translation) rowsCompared(open lex.Token, made, stop int, in clause) in
 	return stop
 }
 
-// compareRows writes (a, b) < (c, d) as ((a) < (c) OR ((a) = (c) AND (b) < (d))), as PostgreSQL compares rows: up to the
-// first columns that differ, or of which one is NULL. DuckDB compares NULLs as if they were values, and neither keys nor
-// statistics of chunks find anything by a row. made is how many changes there were before the first row was read, stop
+// compareRows writes (a, b) < (c, d) as ((a) < (c) OR ((a) = (c) AND (b) < (d))), as PostgreSQL compares rows: up to
+// the first columns that differ, or of which one is NULL. DuckDB compares NULLs as if they were values, and neither keys
+// nor statistics of chunks find anything by a row. made is how many changes there were before the first row was read, stop
 // is behind it. The end is behind what was compared; 0: nothing is.
 //
 // Where something within the rows is written otherwise itself, a macro compares them, for a text is written once.
 func (r *translation) compareRows(c *call, made, stop int, in clause) int {
-	if len(c.commas) == 0 || len(c.arguments) != len(c.commas)+1 || in == inFrom || r.behindIn(c.from) ||
-		c.arguments[0].IsAny("select", "with", "values", "from", "table") {
+	if !c.isRow() || in == inFrom || r.behindIn(c.from) {
 		return 0
 	}
 	op := r.next(stop)
@@ -119,10 +119,16 @@ func (r *translation) rowAt(t lex.Token) *call {
 		return nil
 	}
 	c := r.callAt("", from, t)
-	if len(c.commas) == 0 || len(c.arguments) != len(c.commas)+1 || c.arguments[0].IsAny("select", "with", "values", "from", "table") {
+	if !c.isRow() {
 		return nil
 	}
 	return c
+}
+
+// isRow tells a row of several columns from a query in parentheses.
+func (c *call) isRow() bool {
+	return len(c.commas) > 0 && len(c.arguments) == len(c.commas)+1 &&
+		!c.arguments[0].IsAny("select", "with", "values", "from", "table")
 }
 
 // columnsOf are the texts of a row's columns.
@@ -140,7 +146,7 @@ func (r *translation) columnsOf(c *call) []string {
 // counts. Of a * there are more columns than there are texts, and a comment may end a line.
 func (r *translation) writtenOnce(lists ...[]string) bool {
 	return slices.ContainsFunc(slices.Concat(lists...), func(text string) bool {
-		return strings.ContainsAny(text, "?*") || strings.Contains(text, "--") || strings.Contains(text, "/*") || VolatileIn(text) != ""
+		return strings.ContainsAny(text, "?*") || strings.Contains(text, "--") || VolatileIn(text) != ""
 	})
 }
 
