@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/csmsql/csmsql/bench/cancelled"
 )
 
 // cancelGoal is how long after a cancel, or after its statement_timeout, a statement may end.
@@ -24,15 +26,9 @@ const (
 	goesOnMost = 5 * time.Minute
 )
 
-// cancelCase is a statement that is ended before it is over.
-type cancelCase struct {
-	kind, name, sql string
-	read            string // COPY FROM STDIN: what is sent again and again
-}
-
 // cancel measures how long statements go on that are cancelled, or whose statement_timeout is over, at random moments:
-// queries, what writes, the planning of long texts, and long scalar functions; in a node without workers and in one
-// with some. Afterwards the nodes' answers are compared with the published ones, and their tables with what they were.
+// queries, what writes, what makes indexes and constraints, what waits for another client, the planning of long texts, and
+// long scalar functions; in a node without workers and in one with some. Afterwards the nodes' answers are compared with the published ones, and their tables with what they were.
 func cancel(ctx context.Context, o Options) (_ *Report, err error) {
 	asked, err := chosen(o.Queries)
 	if err != nil {
@@ -43,13 +39,11 @@ func cancel(ctx context.Context, o Options) (_ *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, nodes.close()) }()
-	var cases []cancelCase
+	var cases []cancelled.Statement
 	for _, q := range asked {
-		cases = append(cases, cancelCase{kind: "TPC-H", name: fmt.Sprintf("Q%02d", q.Number), sql: q.SQL})
+		cases = append(cases, cancelled.Statement{Kind: "TPC-H", Name: fmt.Sprintf("Q%02d", q.Number), SQL: q.SQL})
 	}
-	cases = append(cases, cancelledWrites...)
-	cases = append(cases, cancelledTexts()...)
-	cases = append(cases, cancelledFunctions...)
+	cases = append(cases, cancelled.Statements()...)
 	if o.few {
 		cases = firstOfKinds(cases)
 	}
@@ -70,64 +64,21 @@ func cancel(ctx context.Context, o Options) (_ *Report, err error) {
 	return r, nil
 }
 
-func firstOfKinds(cases []cancelCase) (first []cancelCase) {
+func firstOfKinds(cases []cancelled.Statement) (first []cancelled.Statement) {
 	for _, c := range cases {
-		if !slices.ContainsFunc(first, func(other cancelCase) bool { return other.kind == c.kind }) {
+		if !slices.ContainsFunc(first, func(other cancelled.Statement) bool { return other.Kind == c.Kind }) {
 			first = append(first, c)
 		}
 	}
 	return first
 }
 
-// cancelledWrites are statements that write, and COPY out.
-var cancelledWrites = []cancelCase{
-	{kind: "writing", name: "COPY TO STDOUT", sql: "COPY (SELECT * FROM lineitem ORDER BY l_comment) TO STDOUT"},
-	{kind: "writing", name: "COPY FROM STDIN", sql: "COPY cancelled FROM STDIN", read: strings.Repeat("1\tsome text that is copied\n", 2000)},
-	{kind: "writing", name: "CREATE TABLE AS", sql: "CREATE TABLE cancelled2 AS SELECT a.*, random() AS r FROM lineitem a, range(1000)"},
-	{kind: "writing", name: "INSERT", sql: "INSERT INTO cancelled SELECT l_orderkey, l_comment FROM lineitem, range(1000)"},
-	{kind: "writing", name: "UPDATE", sql: "UPDATE lineitem SET l_comment = upper(l_comment) || (SELECT count(*) FROM range(100000000) r(i) WHERE i % 7 = 1)"},
-	{kind: "writing", name: "DELETE", sql: "DELETE FROM lineitem WHERE l_quantity > (SELECT sum(hash(i) % 7) FROM range(100000000) r(i))"},
-}
-
-// cancelledTexts take long to be planned.
-func cancelledTexts() []cancelCase {
-	list := func(n int, between, format string) string {
-		parts := make([]string, n)
-		for i := range parts {
-			parts[i] = strings.ReplaceAll(format, "#", fmt.Sprint(i))
-		}
-		return strings.Join(parts, between)
-	}
-	return []cancelCase{
-		{kind: "planning", name: "a union of 5,000", sql: "SELECT count(*) FROM (" + list(5000, " UNION ALL ", "SELECT # AS a") + ")"},
-		{kind: "planning", name: "10,000 columns", sql: "SELECT " + list(10_000, ", ", "a + # AS c#") + " FROM range(1) r(a)"},
-		{kind: "planning", name: "IN (200,000)", sql: "SELECT count(*) FROM range(10) r(a) WHERE a IN (" + list(200_000, ", ", "#") + ")"},
-		{kind: "planning", name: "an OR of 4,000", sql: "SELECT count(*) FROM range(10) r(a) WHERE " + list(4000, " OR ", "a = #")},
-		{kind: "planning", name: "600 calls in each other", sql: "SELECT " + strings.Repeat("abs(", 600) + "1" + strings.Repeat(")", 600)},
-		{kind: "planning", name: "VALUES of 50,000", sql: "SELECT count(*) FROM (VALUES " + list(50_000, ", ", "(#, 'x#')") + ") v"},
-		{kind: "planning", name: "a join of 300", sql: "SELECT count(*) FROM " + list(300, ", ", "(SELECT # AS a) t#") + " WHERE " + list(299, " AND ", "t#.a < t299.a")},
-	}
-}
-
-// cancelledFunctions are in one value for seconds, or longer.
-var cancelledFunctions = []cancelCase{
-	{kind: "functions", name: "levenshtein", sql: "SELECT levenshtein(repeat('a', 30000), repeat('b', 30000))"},
-	{kind: "functions", name: "damerau_levenshtein", sql: "SELECT damerau_levenshtein(repeat('ab', 5000), repeat('ba', 5000))"},
-	{kind: "functions", name: "levenshtein of a row", sql: "SELECT max(levenshtein(repeat('a', 30000 + i::int), repeat('b', 30000))) FROM range(2) r(i)"},
-	{kind: "functions", name: "replace", sql: "SELECT length(replace(repeat('a', 10000000), 'a', repeat('b', 20)))"},
-	{kind: "functions", name: "translate", sql: "SELECT length(translate(repeat('a', 50000000), 'a', 'b'))"},
-	{kind: "functions", name: "lpad", sql: "SELECT length(lpad('a', 300000000, 'b'))"},
-	{kind: "functions", name: "regexp_replace", sql: "SELECT length(regexp_replace(repeat('a', 20000000), 'a+?', 'bb', 'g'))"},
-	{kind: "functions", name: "jaro_similarity", sql: "SELECT jaro_similarity(repeat('ab', 100000), repeat('ba', 100000))"},
-	{kind: "functions", name: "list_sort", sql: "SELECT len(list_sort(range(20000000)))"},
-	{kind: "functions", name: "list_reduce", sql: "SELECT list_reduce(range(1000000), lambda x, y: x + y)"},
-	{kind: "functions", name: "text of a bignum", sql: "SELECT length(repeat('9', 200000)::bignum::text)"},
-}
-
 // cancelAll ends each statement of a node o.Runs times in either way.
-func (s *server) cancelAll(ctx context.Context, o Options, side string, cases []cancelCase, r *Report) error {
-	if err := s.exec(ctx, "CREATE TABLE cancelled (a bigint, b text)"); err != nil {
-		return err
+func (s *server) cancelAll(ctx context.Context, o Options, side string, cases []cancelled.Statement, r *Report) error {
+	for _, sql := range cancelled.Tables {
+		if err := s.exec(ctx, sql); err != nil {
+			return err
+		}
 	}
 	before, err := s.sums(ctx)
 	if err != nil {
@@ -136,16 +87,16 @@ func (s *server) cancelAll(ctx context.Context, o Options, side string, cases []
 	byKind := map[string][]time.Duration{}
 	var kinds []string
 	for _, c := range cases {
-		o.say("%s: %s", side, c.name)
+		o.say("%s: %s", side, c.Name)
 		delays, err := s.cancelOne(ctx, o, c)
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
+			return fmt.Errorf("%s: %w", c.Name, err)
 		}
-		if len(byKind[c.kind]) == 0 {
-			kinds = append(kinds, c.kind)
+		if !slices.Contains(kinds, c.Kind) {
+			kinds = append(kinds, c.Kind)
 		}
-		byKind[c.kind] = append(byKind[c.kind], delays...)
-		r.delays(c.kind+", "+c.name+", "+side, delays)
+		byKind[c.Kind] = append(byKind[c.Kind], delays...)
+		r.delays(c.Kind+", "+c.Name+", "+side, delays)
 	}
 	for _, kind := range kinds {
 		if all := byKind[kind]; len(all) > 0 {
@@ -182,18 +133,28 @@ func (s *server) sums(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	_, rows, err := textOf(ctx, conn, "SELECT (SELECT count(*) FROM cancelled), (SELECT sum(hash(l_comment))::text FROM lineitem), (SELECT string_agg(table_name, ' ' ORDER BY table_name) FROM information_schema.tables WHERE table_schema = 'public')")
+	_, rows, err := textOf(ctx, conn, cancelled.Sums)
 	return fmt.Sprint(rows), err
 }
 
 // cancelOne gives how long a statement went on each time. One that is over before is asked again, and left out if it
 // always is.
-func (s *server) cancelOne(ctx context.Context, o Options, c cancelCase) (delays []time.Duration, err error) {
+func (s *server) cancelOne(ctx context.Context, o Options, c cancelled.Statement) (delays []time.Duration, err error) {
 	conn, err := pgconn.Connect(ctx, s.conninfo)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+	if c.Held != "" {
+		holder, err := pgconn.Connect(ctx, s.conninfo)
+		if err != nil {
+			return nil, err
+		}
+		defer holder.Close(context.WithoutCancel(ctx))
+		if _, err := holder.Exec(ctx, "BEGIN; "+c.Held).ReadAll(); err != nil {
+			return nil, err
+		}
+	}
 	within := cancelWithin
 	for try := 0; len(delays) < 2*o.Runs && try < 2*o.Runs+cancelTries; try++ {
 		moment := time.Millisecond + rand.N(within)
@@ -205,6 +166,14 @@ func (s *server) cancelOne(ctx context.Context, o Options, c cancelCase) (delays
 			delays = append(delays, delay)
 		} else {
 			within = max(time.Millisecond, min(within, took*3/4))
+			if c.Undo != "" {
+				if _, _, err := textOf(ctx, conn, "SET statement_timeout = 0"); err != nil {
+					return nil, err
+				}
+				if _, _, err := textOf(ctx, conn, c.Undo); err != nil {
+					return nil, err
+				}
+			}
 		}
 	}
 	return delays, nil
@@ -212,7 +181,7 @@ func (s *server) cancelOne(ctx context.Context, o Options, c cancelCase) (delays
 
 // cancelAt runs a statement and ends it at a moment, by a cancel request or by statement_timeout. It gives how late it
 // ended; or, if it was faster, how long it took.
-func cancelAt(ctx context.Context, conn *pgconn.PgConn, c cancelCase, moment time.Duration,
+func cancelAt(ctx context.Context, conn *pgconn.PgConn, c cancelled.Statement, moment time.Duration,
 	byRequest bool) (delay, took time.Duration, err error) {
 	timeout := moment.Milliseconds() + 1
 	if byRequest {
@@ -236,7 +205,7 @@ func cancelAt(ctx context.Context, conn *pgconn.PgConn, c cancelCase, moment tim
 			}
 		}()
 	}
-	err = c.run(ctx, conn)
+	err = runCancelled(ctx, conn, c)
 	end := time.Now()
 	var told *pgconn.PgError
 	switch {
@@ -247,7 +216,7 @@ func cancelAt(ctx context.Context, conn *pgconn.PgConn, c cancelCase, moment tim
 	}
 	if !byRequest {
 		_, _, err = textOf(ctx, conn, "SET statement_timeout = 0")
-		for err != nil && time.Since(end) < goesOnMost { // it waits for what goes on, as long as a statement may take
+		for err != nil && time.Since(end) < goesOnMost && ctx.Err() == nil { // it waits for what goes on, as long as a statement may take
 			_, _, err = textOf(ctx, conn, "SET statement_timeout = 0")
 		}
 		return end.Sub(due), 0, err
@@ -255,16 +224,16 @@ func cancelAt(ctx context.Context, conn *pgconn.PgConn, c cancelCase, moment tim
 	return end.Sub(due), 0, nil
 }
 
-func (c cancelCase) run(ctx context.Context, conn *pgconn.PgConn) error {
+func runCancelled(ctx context.Context, conn *pgconn.PgConn, c cancelled.Statement) error {
 	switch {
-	case c.read != "":
-		_, err := conn.CopyFrom(ctx, &again{text: c.read}, c.sql)
+	case c.Read != "":
+		_, err := conn.CopyFrom(ctx, &again{text: c.Read}, c.SQL)
 		return err
-	case strings.HasPrefix(c.sql, "COPY"):
-		_, err := conn.CopyTo(ctx, discard{}, c.sql)
+	case strings.HasPrefix(c.SQL, "COPY"):
+		_, err := conn.CopyTo(ctx, discard{}, c.SQL)
 		return err
 	}
-	_, _, err := textOf(ctx, conn, c.sql)
+	_, _, err := textOf(ctx, conn, c.SQL)
 	return err
 }
 

@@ -262,12 +262,12 @@ func TestCancel(t *testing.T) {
 	o.Queries, o.few, o.Command = []int{1}, true, program(t)
 	r, err := Run(t.Context(), "cancel", o)
 	require.NoError(t, err)
-	for _, kind := range []string{"writing", "planning", "functions"} {
+	for _, kind := range []string{"writing", "waiting", "planning", "functions"} {
 		for _, side := range []string{"without workers", "with workers"} {
 			require.Len(t, r.Samples["all of "+kind+", "+side], 2, kind)
 		}
 	}
-	require.GreaterOrEqual(t, len(r.Goals), 6)
+	require.GreaterOrEqual(t, len(r.Goals), 8, "what alters a small table may be faster than what ends it")
 	o.sabotage = true
 	_, err = Run(t.Context(), "cancel", o)
 	require.ErrorContains(t, err, "left something behind")
