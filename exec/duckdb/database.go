@@ -203,6 +203,9 @@ func (db *Database) prepareCatalog(options Options) error {
 	if err := registerDivide(c); err != nil {
 		return err
 	}
+	if err := registerClock(c); err != nil {
+		return err
+	}
 	if err := registerSequences(db, c); err != nil {
 		return err
 	}

@@ -76,6 +76,7 @@ var phrases = []struct{ phrase, state string }{
 	{"does not support the supplied arguments", "42883"},
 	{"does not support time travel", "0A000"},
 	{"TRY can not be used in combination with a volatile function", "0A000"},
+	{"Invalid type for index key", "0A000"},
 	{"without an explicit time zone has been disabled", "0A000"},
 	{"Deprecated lambda arrow (->) detected", "0A000"},
 	{"No key with name", "22023"},

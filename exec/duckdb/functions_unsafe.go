@@ -177,6 +177,22 @@ func registerDivide(c *Connection) error {
 	return nil
 }
 
+// registerClock makes csm_clock known to the database (clock.c). It is volatile: planning never calls it.
+func registerClock(c *Connection) error {
+	function := bindings.CreateScalarFunction()
+	defer bindings.DestroyScalarFunction(&function)
+	bindings.ScalarFunctionSetName(function, "csm_clock")
+	t := bindings.CreateLogicalType(bindings.TypeTimestampTZ)
+	bindings.ScalarFunctionSetReturnType(function, t)
+	bindings.DestroyLogicalType(&t)
+	bindings.ScalarFunctionSetVolatile(function)
+	bindings.ScalarFunctionSetFunction(function, C.csm_clock_address())
+	if bindings.RegisterScalarFunction(c.handle, function) == bindings.StateError {
+		return fmt.Errorf("DuckDB refused the function csm_clock")
+	}
+	return nil
+}
+
 // SequenceFunction is one of the functions of sequences, by the number that it has in C.
 type SequenceFunction uint8
 

@@ -244,6 +244,7 @@ void *csm_set_config_run_address(void);
 void *csm_divide_address(int32_t kind);
 void *csm_copy_number_address(void);
 void *csm_sequence_address(void);
+void *csm_clock_address(void);
 
 // Makes PostgreSQL's spellings of bytes and of dates before Christ known to every cast of text; -1 when DuckDB refuses.
 int csm_register_casts(duckdb_connection connection);

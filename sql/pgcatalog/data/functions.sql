@@ -248,7 +248,7 @@ CREATE MACRO pg_session.csm_date_part(part, x) AS CASE WHEN lower(part) IN ('sec
   WHEN lower(part) IN ('millisecond', 'milliseconds') THEN date_part('microsecond', x) / 1e3 ELSE CAST(date_part(part, x) AS DOUBLE) END;
 CREATE MACRO pg_session.csm_extract(part, x) AS CAST(date_part('microsecond', x) AS DECIMAL(18, 0)) * CASE WHEN part IN ('second', 'seconds') THEN 0.000001 ELSE 0.001 END;
 CREATE MACRO pg_session.csm_extract__epoch(x) AS CAST(epoch_us(x) AS DECIMAL(18, 0)) * 0.000001;
-CREATE MACRO pg_session.csm_clock_timestamp() AS now();
+CREATE MACRO pg_session.csm_clock_timestamp() AS csm_clock();
 CREATE MACRO pg_session.csm_date_bin(stride, x, origin) AS time_bucket(CAST(stride AS INTERVAL), x, origin);
 CREATE MACRO pg_session.csm_make_interval(years := 0, months := 0, weeks := 0, days := 0, hours := 0, mins := 0, secs := 0) AS to_years(CAST(years AS INTEGER)) +
   to_months(CAST(months AS INTEGER)) + to_weeks(CAST(weeks AS INTEGER)) + to_days(CAST(days AS INTEGER)) + to_hours(hours) + to_minutes(mins) + to_seconds(secs);
