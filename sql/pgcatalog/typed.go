@@ -26,6 +26,7 @@ import (
 //	ts - '2020-01-01'   ts - '2020-01-01'::timestamp    DuckDB's text beside a time may be of several types
 //	csm_text(s)         CAST(s AS text)                 only some types have another text in DuckDB
 //	SELECT (a, b)       SELECT csm_row(ARRAY[csm_row__field(a), csm_row__field(b)])    DuckDB's is a struct
+//	count(t.*)          count(t.k)                      DuckDB's counts rows that an outer join has filled
 //	sum(x), avg(x)      csm_sum__interval(x), …         DuckDB's sums take no intervals
 //
 // A sum that is a column of the result by itself stays: Origins says what it is.
@@ -73,6 +74,9 @@ func NeedsTypes(parsed *pg.ParseResult) bool {
 				return true
 			}
 		case *pg.FuncCall:
+			if countsWhole(x) {
+				return true
+			}
 			switch lastText(x.Funcname) {
 			case "sum", "avg", "round", "date_trunc", "csm_divide", "csm_text", "concat", "concat_ws",
 				"csm_date_trunc__century", "csm_date_trunc__millennium":
@@ -161,6 +165,8 @@ func (w *translation) call(x *pg.Node) {
 		w.rename(f, TranslatedPrefix+name+"__interval")
 	case name == "sum":
 		w.sum(x)
+	case countsWhole(f):
+		w.countWhole(f)
 	case name == "round" && len(f.Args) == 1 && isFloat(last):
 		w.rename(f, TranslatedPrefix+"round__even")
 	case name == "concat" || name == "concat_ws":

@@ -389,5 +389,7 @@ CREATE MACRO pg_session.csm_operator__row_greater(a, b, w, x) AS a > w OR (a = w
 CREATE MACRO pg_session.csm_operator__row_greater_equal(a, b, w, x) AS a > w OR (a = w AND b >= x),
   (a, b, c, w, x, y) AS a > w OR (a = w AND (b > x OR (b = x AND c >= y))),
   (a, b, c, d, w, x, y, z) AS a > w OR (a = w AND (b > x OR (b = x AND (c > y OR (c = y AND d >= z)))));
+-- A row of a table is NULL if nothing else is in it.
+CREATE MACRO pg_session.csm_present(x) AS nullif(CAST(json_merge_patch('{}', to_json(x)) AS VARCHAR), '{}');
 -- A NULL where PostgreSQL has an array compares with ANY and ALL as one that has a NULL.
 CREATE MACRO pg_session.csm_elements(a) AS coalesce(a, [NULL]);
