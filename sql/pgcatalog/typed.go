@@ -26,6 +26,7 @@ import (
 //	ts - '2020-01-01'   ts - '2020-01-01'::timestamp    DuckDB's text beside a time may be of several types
 //	csm_text(s)         CAST(s AS text)                 only some types have another text in DuckDB
 //	SELECT (a, b)       SELECT csm_row(ARRAY[csm_row__field(a), csm_row__field(b)])    DuckDB's is a struct
+//	SELECT * FROM t JOIN u USING (k)   SELECT k, t.a, u.b FROM …   DuckDB leaves k where t has it
 //	count(t.*)          count(t.k)                      DuckDB's counts rows that an outer join has filled
 //	sum(x), avg(x)      csm_sum__interval(x), …         DuckDB's sums take no intervals
 //
@@ -82,6 +83,10 @@ func NeedsTypes(parsed *pg.ParseResult) bool {
 				"csm_date_trunc__century", "csm_date_trunc__millennium":
 				return true
 			}
+		case *pg.JoinExpr:
+			if merges(x) {
+				return true
+			}
 		case *pg.CoalesceExpr, *pg.MinMaxExpr, *pg.CaseExpr, *pg.RowExpr:
 			return true
 		}
@@ -117,6 +122,9 @@ func (w *translation) closes(at int, by string) {
 func (w *translation) targets(q *bind.Query, shown bool) {
 	for _, target := range q.Stmt.GetTargetList() {
 		t := target.GetResTarget()
+		if star := t.GetVal().GetColumnRef(); star != nil {
+			w.mergedFirst(q, star)
+		}
 		if t.GetVal().GetRowExpr() != nil && shown && !namesTargets(q.Stmt, t.GetName()) {
 			w.row(t.GetVal())
 		}

@@ -15,8 +15,8 @@ func countsWhole(f *pg.FuncCall) bool {
 }
 
 // countWhole writes count(t.*) as a count of a column of t, where t is a side of an outer join: a row that the join
-// fills with NULLs is NULL in PostgreSQL, and is not counted, but a struct of NULLs in DuckDB, which is. A column that is
-// NOT NULL tells them apart; where there is none, a row of nothing but NULLs counts as one that the join has filled.
+// fills with NULLs is NULL in PostgreSQL, and is not counted, but a struct of NULLs in DuckDB, which is. A column that
+// is NOT NULL tells them apart; where there is none, a row of nothing but NULLs counts as one that the join has filled.
 func (w *translation) countWhole(f *pg.FuncCall) {
 	ref := f.Args[0].GetColumnRef()
 	meant := w.bound.Ref(ref)
@@ -42,7 +42,8 @@ func (w *translation) countWhole(f *pg.FuncCall) {
 	w.edits = append(w.edits, change{text.Start, end, by, len(w.edits)})
 }
 
-// present is an expression that is NULL where a join has filled an item's row, and for no other row if that can be told.
+// present is an expression that is NULL where a join has filled an item's row, and for no other row if that can be
+// told.
 func present(it *bind.Item) string {
 	name := lex.Quote(it.Alias)
 	if it.Open || !it.HasNames() {
