@@ -138,16 +138,19 @@ func (st *Statement) prepareCopyFrom(ctx context.Context, head *statement.Copy) 
 	}
 	defer v.Release()
 	version, err := v.Target(head.Name)
-	if err == snapshot.ErrTemporary {
-		return sqlerror.New("0A000", "COPY FROM into a temporary table is not supported").WithHint("INSERT INTO t SELECT … works.")
+	switch {
+	case err == snapshot.ErrTemporary && head.Client && !head.Freeze():
+		_, _, err = s.temporaryColumns(ctx, head, v)
+	case err == snapshot.ErrTemporary:
+		return sqlerror.New("0A000", "COPY of a file, or with FREEZE, into a temporary table is not supported").
+			WithHint("INSERT INTO t SELECT … FROM the file works.")
+	case err == nil:
+		_, err = files.Columns(version.Table().Columns, head.Columns)
 	}
 	if err != nil {
 		return st.parsed.PointAt(err, head.Name.Name)
 	}
-	if _, err := files.Columns(version.Table().Columns, head.Columns); err != nil {
-		return st.parsed.PointAt(err, head.Name.Name)
-	}
-	if head.Columns == nil && cast.Generates(version.Table().Columns) { // who reads the stream asks the head
+	if head.Columns == nil && version != nil && cast.Generates(version.Table().Columns) { // who reads the stream asks the head
 		head.Columns = cast.Written(version.Table().Columns)
 	}
 	if head.Client {

@@ -14,10 +14,11 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/engine/snapshot"
+	"github.com/csmsql/csmsql/engine/temporary"
 	"github.com/csmsql/csmsql/exec/duckdb"
-	"github.com/csmsql/csmsql/sql/literal"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // COPY … FROM STDIN: rows of text from the client, which DuckDB turns into the table's types.
@@ -54,7 +55,10 @@ func (st *Statement) CopyInLines(ctx context.Context, next func() ([][]byte, err
 	var count int64
 	err = s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
 		version, err := v.Target(head.Name)
-		if err != nil {
+		if err == snapshot.ErrTemporary {
+			count, err = s.copyTemporary(ctx, head, v, next, line)
+		}
+		if err != nil || version == nil {
 			return err
 		}
 		if err := s.mayFreeze(tx, head, version.Table()); err != nil {
@@ -71,7 +75,10 @@ func (st *Statement) CopyInLines(ctx context.Context, next func() ([][]byte, err
 		}
 		w := ingest.NewWriter(target)
 		defer w.Abort()
-		if err := s.copyBatches(ctx, w, version.Table().Name.Name, schema, columns, next, line); err != nil {
+		rows := s.textRows(version.Table().Name.Name, schema, columns, next, line, func(batch arrow.RecordBatch) error {
+			return cast.Text(ctx, s.conn, batch, schema, columns, func(rows arrow.RecordBatch) error { return w.Add(ctx, rows) })
+		})
+		if err := rows.Copy(ctx); err != nil {
 			return err
 		}
 		count = w.Rows()
@@ -88,51 +95,51 @@ func (st *Statement) CopyInLines(ctx context.Context, next func() ([][]byte, err
 	return fmt.Sprintf("COPY %d", count), nil
 }
 
-func (s *Session) copyBatches(ctx context.Context, w *ingest.Writer, table string, schema *arrow.Schema, columns []string, next func() ([][]byte, error), line func() int) error {
-	fields := make([]arrow.Field, len(columns))
-	forms := make([]literal.Form, len(columns))
-	for i, c := range columns {
-		fields[i] = arrow.Field{Name: c, Type: arrow.BinaryTypes.String, Nullable: true}
-		forms[i] = literal.Of(schema.Field(ingest.Index(schema, c)))
+// copyTemporary copies rows into a temporary table, which DuckDB keeps.
+func (s *Session) copyTemporary(ctx context.Context, head *statement.Copy, v *snapshot.View,
+	next func() ([][]byte, error), line func() int) (int64, error) {
+	schema, columns, err := s.temporaryColumns(ctx, head, v)
+	if err != nil {
+		return 0, err
 	}
-	text := arrow.NewSchema(fields, nil)
-	count := int64(0)
-	held := files.Gathering{
-		Take: func(bytes int64) error { return s.Take(account.Copy, bytes) },
-		Give: func(bytes int64) { s.Give(account.Copy, bytes) },
-		Most: min(budget.GatherMost, s.engine.memory.Clients/files.GatherPart),
+	s.yield()
+	if err := s.beginDuck(s.block); err != nil {
+		return 0, err
 	}
-	defer held.Clear()
-	if line == nil {
-		line = func() int { return int(count) }
+	s.changedTemporary()
+	rows := s.textRows(head.Name.Name, schema, columns, next, line, func(batch arrow.RecordBatch) error {
+		return temporary.Insert(ctx, s.conn, head.Name.Name, batch, schema, columns)
+	})
+	err = rows.Copy(ctx)
+	return rows.Count, err
+}
+
+// temporaryColumns are those of a temporary table, and those that a COPY fills.
+func (s *Session) temporaryColumns(ctx context.Context, head *statement.Copy,
+	v *snapshot.View) (*arrow.Schema, []string, error) {
+	schema, err := s.putsOut(ctx, v, "SELECT * FROM "+temporary.Qualified(head.Name.Name))
+	if err != nil {
+		return nil, nil, err
 	}
-	for {
-		first := count
-		var lines files.LineMarks
-		batch, err := files.Gather(text, forms, &held, next, func() int64 {
-			at := int64(line())
-			lines.Note(count-first-1, at)
-			return at
-		}, &count)
-		if problem, ok := err.(*Error); ok && problem.ContextText != "" {
-			problem.ContextText = "COPY " + table + ", " + problem.ContextText
-		}
-		if err != nil && !isEnd(err) {
-			return err
-		}
-		if batch.NumRows() > 0 {
+	columns, err := files.Columns(schema, head.Columns)
+	return schema, columns, err
+}
+
+// textRows are the rows of text that a client sends, as add takes them.
+func (s *Session) textRows(table string, schema *arrow.Schema, columns []string, next func() ([][]byte, error),
+	line func() int, add func(batch arrow.RecordBatch) error) *files.TextRows {
+	return &files.TextRows{
+		Table: table, Schema: schema, Columns: columns, Next: next, Line: line,
+		Held: files.Gathering{
+			Take: func(bytes int64) error { return s.Take(account.Copy, bytes) },
+			Give: func(bytes int64) { s.Give(account.Copy, bytes) },
+			Most: min(budget.GatherMost, s.engine.memory.Clients/files.GatherPart),
+		},
+		Add: func(batch arrow.RecordBatch) error {
 			s.yield()
-			if failed := cast.Text(ctx, s.conn, batch, schema, columns, func(rows arrow.RecordBatch) error { return w.Add(ctx, rows) }); failed != nil {
-				failed = files.TextCulprit(ctx, s.culpritConnection, table, schema, columns, batch, lines, failed)
-				batch.Release()
-				return files.Where(failed, count, count-first)
-			}
-		}
-		batch.Release()
-		held.Clear()
-		if err != nil {
-			return nil
-		}
+			return add(batch)
+		},
+		Culprit: s.culpritConnection,
 	}
 }
 

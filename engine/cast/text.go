@@ -17,11 +17,16 @@ func Text(ctx context.Context, conn *duckdb.Connection, batch arrow.RecordBatch,
 	add func(arrow.RecordBatch) error) error {
 	from, forget := conn.RegisterBatch(batch.Schema(), batch)
 	defer forget()
-	src, err := Query("SELECT "+textColumns(schema, columns)+" FROM "+from, schema, columns)
+	src, err := Query(TextQuery(from, schema, columns), schema, columns)
 	if err != nil {
 		return err
 	}
 	return src.run(ctx, conn, add)
+}
+
+// TextQuery reads columns of text, which are still to be cast, from what FROM names.
+func TextQuery(from string, schema *arrow.Schema, columns []string) string {
+	return "SELECT " + textColumns(schema, columns) + " FROM " + from
 }
 
 // textColumns reads columns of text. Maps and structs are written to clients as JSON, which DuckDB casts to them; it
