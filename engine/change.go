@@ -214,7 +214,7 @@ func (s *Session) hits(ctx context.Context, tx *catalog.Transaction, v *snapshot
 	defer rows.Close()
 	err = s.engine.upkeep.Change(ctx, tx, version, s.settings.Zone(), func(w *ingest.Writer,
 		limits []ingest.Limit) (map[int]*positions.Set, error) {
-		changed, err := r.Drain(ctx, rows.Next, version, limits, w, c.returns)
+		changed, err := r.Drain(ctx, rows.Next, version, limits, w, c.returns, s.block.Grow)
 		hit, evaluated = changed.Count, err == nil
 		v.Deleted = map[catalog.TableID]map[int]*positions.Set{version.Table().ID: changed.Deleted}
 		return changed.Gone, err

@@ -223,7 +223,7 @@ func (s *Session) countSettings() {
 
 // chargeSavepoint is for one that is about to be made.
 func (s *Session) chargeSavepoint(b *block, name string) (bytes int64, err error) {
-	bytes = savepointLeast + int64(len(name)) + savepointSetting*int64(len(s.settings.Given)) + 16*int64(len(b.cursors))
+	bytes = savepointLeast + int64(len(name)) + savepointSetting*int64(len(s.settings.Given)) + 16*int64(len(b.cursors)) + b.MarkBytes()
 	return bytes, s.Take(account.Savepoint, bytes)
 }
 

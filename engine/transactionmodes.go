@@ -19,7 +19,7 @@ func (s *Session) modes() configuration.Modes {
 
 // newBlock is a transaction that begins now.
 func (s *Session) newBlock(implicit bool) *block {
-	return &block{implicit: implicit, modes: s.settings.DefaultModes(), Transaction: s.engine.transactions.New()}
+	return &block{implicit: implicit, modes: s.settings.DefaultModes(), Transaction: s.engine.transactions.New(s.account)}
 }
 
 // assignMode is SET of a setting that belongs to the open transaction; words nil: RESET.

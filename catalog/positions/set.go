@@ -70,6 +70,14 @@ func (s *Set) Words() []uint64 {
 	return s.words
 }
 
+// Bytes is what the set takes in memory.
+func (s *Set) Bytes() int64 {
+	if s == nil {
+		return 0
+	}
+	return 48 + 8*int64(cap(s.words))
+}
+
 // Union is the set of what is in either, which are of one chunk.
 func Union(a, b *Set) *Set {
 	switch {

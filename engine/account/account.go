@@ -20,6 +20,7 @@ const (
 	Copy      = "copy"      // rows of COPY … FROM STDIN that are gathered
 	Setting   = "setting"   // values of settings, with those that a transaction may bring back
 	Savepoint = "savepoint" // what a transaction can go back to
+	Changes   = "changes"   // of a transaction, until it ends; and the rows that are its
 	Facts     = "facts"     // what planning needs to know of versions of tables; of the node, not of a session
 	Returning = "returning" // rows of RETURNING, until COMMIT
 	Connected = "session"   // what a session takes in any case (Begin)
@@ -261,7 +262,8 @@ func (s *Session) exhausted(kind string, bytes int64, whose string, now balance)
 
 var plural = map[string]string{
 	Statement: "prepared statements", Plan: "plans", Copy: "rows of COPY", Setting: "settings", Savepoint: "savepoints",
-	Facts: "facts of tables", Overdue: "overdue statements", Parsing: "parsing", Returning: "rows of RETURNING", Connected: "another session",
+	Changes: "the changes of a transaction",
+	Facts:   "facts of tables", Overdue: "overdue statements", Parsing: "parsing", Returning: "rows of RETURNING", Connected: "another session",
 	"message": "messages", "portal": "portals", "answer": "answers", "connection": "connections", "notice": "notices",
 }
 

@@ -95,7 +95,7 @@ func (p *Proposal) Decide(ctx context.Context, w *ingest.Writer, limits []ingest
 			return 0, nil, err
 		}
 	}
-	hits := rewrite.NewHits(p.Version)
+	hits := rewrite.NewHits(p.Version, p.Rows.Charge)
 	out := &output{writer: w, returns: returns}
 	defer out.release()
 	i := 0

@@ -107,7 +107,7 @@ func (t *target) skip(rows map[int]*positions.Set) {
 // read keeps the user's columns of what the query gives, and notes the rows' numbers.
 func (p *Plan) read(ctx context.Context, out *retained.Batches, run func(context.Context) (Rows, error)) error {
 	for _, t := range p.targets {
-		t.hits = rewrite.NewHits(t.numbers.Version)
+		t.hits = rewrite.NewHits(t.numbers.Version, out.Charge)
 	}
 	rows, err := run(ctx)
 	if err != nil {

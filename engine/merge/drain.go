@@ -18,8 +18,8 @@ import (
 // Drain implements rewrite.Change. A MERGE returns nothing.
 func (m *Merge) Drain(ctx context.Context, next func(context.Context) (arrow.RecordBatch, error),
 	version *catalog.TableVersion, limits []ingest.Limit, w *ingest.Writer,
-	_ *retained.Batches) (rewrite.Changed, error) {
-	d := &drain{hits: rewrite.NewHits(version), deleted: rewrite.NewHits(version), writer: w}
+	_ *retained.Batches, charge func(bytes int64) error) (rewrite.Changed, error) {
+	d := &drain{hits: rewrite.NewHits(version, charge), deleted: rewrite.NewHits(version, charge), writer: w}
 	err := rewrite.EachFitting(ctx, next, limits, func(batch arrow.RecordBatch) error { return d.add(ctx, batch) })
 	return rewrite.Changed{Count: d.count, Gone: d.hits.Rows(), Deleted: d.deleted.Rows()}, err
 }

@@ -31,9 +31,10 @@ type Change interface {
 	// Does tells whether rows may go with nothing in their place, and whether some may come that were not there.
 	Does() (removes, inserts bool)
 	// Drain notes the rows that the query gives, of a version of the table, and writes what they become; returns, if
-	// not nil, keeps what RETURNING is asked of.
+	// not nil, keeps what RETURNING is asked of; charge is for what it keeps beside.
 	Drain(ctx context.Context, next func(context.Context) (arrow.RecordBatch, error), version *catalog.TableVersion,
-		limits []ingest.Limit, w *ingest.Writer, returns *retained.Batches) (Changed, error)
+		limits []ingest.Limit, w *ingest.Writer, returns *retained.Batches,
+		charge func(bytes int64) error) (Changed, error)
 }
 
 // Changed is what a statement has done with rows.

@@ -22,11 +22,16 @@ type Hits struct {
 	version *catalog.TableVersion
 	rows    map[int]*positions.Set
 	count   int64
+	charge  func(bytes int64) error
+	owed    int64 // is not charged yet
 }
 
-// NewHits has none yet, of a version of the table.
-func NewHits(version *catalog.TableVersion) *Hits {
-	return &Hits{version: version, rows: map[int]*positions.Set{}}
+// chargeStep is how many bytes of hits are charged at once.
+const chargeStep = 64 << 10
+
+// NewHits has none yet, of a version of the table. What they take is charged while they come.
+func NewHits(version *catalog.TableVersion, charge func(bytes int64) error) *Hits {
+	return &Hits{version: version, rows: map[int]*positions.Set{}, charge: charge}
 }
 
 // Rows are the rows, by chunk.
@@ -84,6 +89,12 @@ func (h *Hits) Note(ctx context.Context, number int64) (fresh bool, err error) {
 			return false, err
 		}
 		set = positions.New(c.Rows())
+		if h.owed += set.Bytes(); h.owed >= chargeStep {
+			if err := h.charge(h.owed); err != nil {
+				return false, err
+			}
+			h.owed = 0
+		}
 		h.rows[chunk] = set
 	}
 	if at >= set.Rows() {
@@ -98,8 +109,8 @@ func (h *Hits) Note(ctx context.Context, number int64) (fresh bool, err error) {
 // Drain implements Change.
 func (r Rewrite) Drain(ctx context.Context, next func(context.Context) (arrow.RecordBatch, error),
 	version *catalog.TableVersion, limits []ingest.Limit, w *ingest.Writer,
-	returns *retained.Batches) (Changed, error) {
-	hits := NewHits(version)
+	returns *retained.Batches, charge func(bytes int64) error) (Changed, error) {
+	hits := NewHits(version, charge)
 	own := make([]int, version.Table().Columns.NumFields())
 	for i := range own {
 		own[i] = i

@@ -47,12 +47,25 @@ type claim struct {
 	owner *Owner
 	rows  Rows
 	gone  chan struct{} // is closed when the owner has let go of it
+	bytes int64         // that it takes
+}
+
+// claimBytes and setBytes are what a claim takes, and a chunk's entry in it beside its rows.
+const claimBytes, setBytes = 256, 48
+
+func newClaim(owner *Owner, rows Rows, gone chan struct{}) *claim {
+	c := &claim{owner, rows, gone, claimBytes}
+	for _, set := range rows.Chunks {
+		c.bytes += setBytes + set.Bytes()
+	}
+	return c
 }
 
 // Owner is one transaction. It is for one goroutine.
 type Owner struct {
 	locks  *Locks
 	claims []*claim
+	bytes  int64      // of claims
 	waits  *HeldError // locks.mu; what it waits for
 }
 
@@ -96,11 +109,11 @@ func (o *Owner) Claim(ctx context.Context, rows Rows) error {
 	}
 	l, id := o.locks, rows.Version.Table().ID
 	l.mu.Lock()
-	c := &claim{o, rows, make(chan struct{})}
+	c := newClaim(o, rows, make(chan struct{}))
 	before := l.claims[id]
 	l.claims[id] = append(slices.Clip(before), c) // of two that are made at once the later one sees the earlier one
 	l.mu.Unlock()
-	o.claims = append(o.claims, c)
+	o.claims, o.bytes = append(o.claims, c), o.bytes+c.bytes
 	for _, other := range before {
 		if other.owner == o || !other.rows.Mode.excludes(rows.Mode) {
 			continue
@@ -189,7 +202,8 @@ func (l *Locks) replace(c *claim, rows Rows) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	claims := slices.Clone(l.claims[c.rows.Version.Table().ID])
-	moved := &claim{c.owner, rows, c.gone}
+	moved := newClaim(c.owner, rows, c.gone)
+	c.owner.bytes += moved.bytes - c.bytes
 	claims[slices.Index(claims, c)] = moved
 	l.claims[rows.Version.Table().ID] = claims
 	c.owner.claims[slices.Index(c.owner.claims, c)] = moved
@@ -214,6 +228,7 @@ func (o *Owner) Merge(but int) {
 		}
 		o.locks.replace(first, Rows{first.rows.Version, chunks, c.rows.Mode})
 		o.locks.release(c)
+		o.bytes -= c.bytes
 		o.claims = slices.Delete(o.claims, i, i+1)
 		i--
 	}
@@ -232,6 +247,9 @@ func (o *Owner) Locks() (list []Rows) {
 // Claims counts the owner's.
 func (o *Owner) Claims() int { return len(o.claims) }
 
+// Bytes is what the owner's claims take.
+func (o *Owner) Bytes() int64 { return o.bytes }
+
 // Release lets go of all claims but the first ones, for a transaction that goes back to when it had only those.
 func (o *Owner) Release(but int) {
 	if but < len(o.claims) {
@@ -241,6 +259,9 @@ func (o *Owner) Release(but int) {
 
 func (o *Owner) release(but int) {
 	o.locks.release(o.claims[but:]...)
+	for _, c := range o.claims[but:] {
+		o.bytes -= c.bytes
+	}
 	clear(o.claims[but:])
 	o.claims = o.claims[:but]
 }

@@ -22,6 +22,7 @@
 //   - TR4: of a statement that runs again nothing is left.
 //   - TR5: a row that a statement has locked is at its end the newest committed one. No transaction of the node changes
 //     it before this one ends; if anything else does, a move says so, or the commit.
+//   - TR6: what it keeps that goes with its end is charged to its session's account, and given back by then.
 //
 // # Lock order
 //

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/rowlock"
 )
@@ -30,16 +31,20 @@ type Transaction struct {
 	rows  *rowlock.Owner
 	ended uint64  // rowlock's, before the snapshot was taken
 	marks []point // the oldest first
+	costs costs
 }
 
 // point is where a transaction was once.
 type point struct {
 	changes *catalog.Savepoint // nil: it had written nothing
 	claims  int
+	bytes   int64 // of changes, as they are charged
 }
 
-// New is a transaction that has seen nothing yet.
-func (n *Node) New() *Transaction { return &Transaction{node: n, rows: n.Rows.Owner()} }
+// New is a transaction that has seen nothing yet. What it keeps is charged to the account.
+func (n *Node) New(to *account.Session) *Transaction {
+	return &Transaction{node: n, rows: n.Rows.Owner(), costs: costs{account: to}}
+}
 
 // Next says that another statement begins, which sees what was committed by now.
 func (t *Transaction) Next() { t.stale = t.moves() }
@@ -59,19 +64,23 @@ func (t *Transaction) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var moved bool
 	if t.Lease != nil {
-		if err := t.move(ctx, to); err != nil {
+		if moved, err = t.move(ctx, to); err != nil {
 			to.Release()
 			return err
 		}
 		t.Lease.Release()
 	}
 	t.Lease, t.ended, t.stale = to, ended, false
+	if moved {
+		return t.countAll()
+	}
 	return nil
 }
 
-// move puts what the transaction has done behind a newer snapshot.
-func (t *Transaction) move(ctx context.Context, to *lease.Lease) error {
+// move puts what the transaction has done behind a newer snapshot; moved: it is something else then.
+func (t *Transaction) move(ctx context.Context, to *lease.Lease) (moved bool, err error) {
 	renamed := t.Renamed || !to.Snapshot.SameNames(t.Lease.Snapshot.Contents)
 	if t.Changes != nil {
 		var marks []*catalog.Savepoint
@@ -80,15 +89,17 @@ func (t *Transaction) move(ctx context.Context, to *lease.Lease) error {
 				marks = append(marks, m.changes)
 			}
 		}
+		before := t.Changes.Contents()
 		if err := t.Changes.Advance(ctx, to.Snapshot, marks...); err != nil {
-			return err
+			return false, err
 		}
 		if err := t.rows.Move(ctx, to.Snapshot.Contents); err != nil {
-			return err
+			return false, err
 		}
+		moved = t.Changes.Contents() != before
 	}
 	t.Renamed = renamed
-	return nil
+	return moved, nil
 }
 
 // Contents is the snapshot with the transaction's own changes.
@@ -112,17 +123,23 @@ func (t *Transaction) Write(ctx context.Context, moves bool, wait func(*rowlock.
 		}
 		at, claims := t.Changes.Savepoint(), t.rows.Claims()
 		err := change()
+		t.costs.running = 0
 		var held *rowlock.HeldError
 		var changed *changedError
 		waits := errors.As(err, &held)
 		if !waits && !(errors.As(err, &changed) && moves && t.moves()) {
 			t.rows.Merge(t.marked())
+			if err == nil {
+				return t.grown(at, claims)
+			}
+			_ = t.settle() // it has no more
 			return err
 		}
 		if err := t.Changes.RollbackTo(at, false); err != nil {
 			return err
 		}
 		t.rows.Release(claims)
+		_ = t.settle() // it has what it had
 		if waits {
 			if err := wait(held); err != nil {
 				return err
@@ -181,16 +198,28 @@ func (t *Transaction) Claim(ctx context.Context, since *catalog.Contents) error 
 
 // Mark marks where the transaction is now; marks are numbered from 0 on.
 func (t *Transaction) Mark() {
-	p := point{claims: t.rows.Claims()}
+	p := point{claims: t.rows.Claims(), bytes: t.costs.changes}
 	if t.Changes != nil {
 		at := t.Changes.Savepoint()
 		p.changes = &at
 	}
 	t.marks = append(t.marks, p)
+	t.costs.counted = 0
+}
+
+// MarkBytes estimates what Mark takes.
+func (t *Transaction) MarkBytes() int64 {
+	if t.Changes == nil {
+		return 0
+	}
+	return t.Changes.SavepointBytes()
 }
 
 // Fail lets go of rows that the transaction cannot need any more: it ends, or goes back to a mark.
-func (t *Transaction) Fail() { t.rows.Release(t.marked()) }
+func (t *Transaction) Fail() {
+	t.rows.Release(t.marked())
+	_ = t.settle() // it has less
+}
 
 // Unmark forgets all marks from number i on.
 func (t *Transaction) Unmark(i int) {
@@ -210,7 +239,8 @@ func (t *Transaction) BackTo(i int, keep bool) error {
 		}
 	}
 	t.rows.Release(t.marks[i].claims)
-	return nil
+	t.costs.changes, t.costs.counted = t.marks[i].bytes, 0
+	return t.settle()
 }
 
 // Forget lets go of a snapshot that nothing was changed on; the next to look gets another one.
@@ -225,4 +255,6 @@ func (t *Transaction) Forget() {
 func (t *Transaction) End() {
 	t.rows.End()
 	t.Forget()
+	t.costs.changes = 0
+	_ = t.settle() // it has nothing
 }

@@ -49,6 +49,7 @@ var attacks = []attack{
 	{"many versions", makeVersions, size{10, 40}, size{40, 400}},
 	{"notices", makeNotices, size{8, 2}, size{20, 20}},
 	{"savepoints", makeSavepoints, size{4, 2_000}, size{20, 200_000}},
+	{"changes between savepoints", changeBetweenSavepoints, size{4, 1_000}, size{20, 4_000}},
 	{"cursors", openCursors, size{4, 40}, size{20, 1_000}},
 	{"long settings", setLong, size{8, 9}, size{20, 400}},
 	{"results that are in the way", parkResults, size{8, 4}, size{20, 40}},
@@ -357,6 +358,32 @@ func makeSavepoints(ctx context.Context, n *target, a attacker) error {
 		}
 		a.wait(ctx)
 		return c.ask(a.tally, "ROLLBACK")
+	})
+}
+
+// changeBetweenSavepoints has a transaction keep which rows of a long chunk were there at each of many savepoints, and
+// makes a table after each.
+func changeBetweenSavepoints(ctx context.Context, n *target, a attacker) error {
+	return a.each(ctx, n, func(ctx context.Context, c *client, a attacker) error {
+		made, err := c.wasRefused(a.tally, "CREATE TABLE "+a.table()+" AS SELECT i::int AS i FROM range(1000000) r(i)")
+		if made || err != nil {
+			return err
+		}
+		if err := c.ask(a.tally, "BEGIN"); err != nil {
+			return err
+		}
+		for i := 0; i < a.times && ctx.Err() == nil; i++ {
+			const sql = "SAVEPOINT s%d; DELETE FROM %s WHERE i = %d; CREATE TABLE %[2]s_%[3]d (a int DEFAULT 5, b text)"
+			refused, err := c.wasRefused(a.tally, fmt.Sprintf(sql, i, a.table(), i))
+			if err != nil {
+				return err
+			}
+			if refused {
+				break
+			}
+		}
+		a.wait(ctx)
+		return c.ask(a.tally, "ROLLBACK; DROP TABLE "+a.table())
 	})
 }
 

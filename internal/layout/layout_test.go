@@ -98,7 +98,7 @@ var allowed = map[string][]string{
 	"engine/merge":         {"engine/cast", "engine/columntype", "engine/conform", "engine/ingest", "engine/retained", "engine/rewrite", "engine/snapshot", "catalog", "exec/duckdb", "sql/lex", "sql/statement"},
 	"engine/conflict":      {"engine/cast", "engine/columntype", "engine/constraint", "engine/ingest", "engine/key", "engine/retained", "engine/rewrite", "catalog", "exec/duckdb", "sql/dialect", "sql/statement"},
 	"engine/rowlock":       {"catalog"},
-	"engine/transaction":   {"engine/lease", "engine/rowlock", "catalog"},
+	"engine/transaction":   {"engine/account", "engine/lease", "engine/rowlock", "catalog"},
 	"engine/cursor":        {},
 	"engine/part":          {"engine/locking", "engine/planned", "engine/retained", "catalog", "exec/duckdb", "sql/dialect", "sql/statement"},
 	"engine/locking":       {"engine/retained", "engine/rewrite", "engine/rowlock", "engine/snapshot", "engine/transaction", "catalog", "exec/duckdb", "sql/bind", "sql/dialect", "sql/statement", "sql/past"},
