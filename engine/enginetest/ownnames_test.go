@@ -17,7 +17,7 @@ var ownNames = []string{
 	"SUMMARIZE mine", "SUMMARIZE SELECT a FROM shown", "DESCRIBE mine", "DESCRIBE SELECT * FROM shown", "SHOW TABLES",
 	"PIVOT mine ON a IN (1, 2) USING count(*)", "FROM (PIVOT mine ON w IN ('x', 'y') USING sum(a))", "UNPIVOT shown ON a",
 	"FROM query_table('mine')", "SELECT name, type FROM pragma_table_info('mine')", "SELECT (FROM shown SELECT max(a)) AS m, n FROM base",
-	"FROM v", "SELECT * FROM v", "FROM base", "FROM old_base", "FROM changed", "SELECT count(*) AS n FROM changed", "FROM nowhere", "SELECT * FROM dropped", "FROM dropped", "FROM dropped_view",
+	"FROM v", "SELECT * FROM v", "FROM over_v", "FROM base", "FROM old_base", "FROM changed", "SELECT count(*) AS n FROM changed", "FROM nowhere", "SELECT * FROM dropped", "FROM dropped", "FROM dropped_view",
 	"WITH c AS (FROM mine) FROM c", "SELECT relname FROM pg_class WHERE relname IN ('mine', 'shown', 'dropped', 'v') ORDER BY 1",
 	"SELECT table_name FROM information_schema.tables WHERE table_schema IN ('public', 'aside') ORDER BY 1",
 }
@@ -30,7 +30,7 @@ var before = []string{
 var makeOwnNames = []string{
 	"CREATE TABLE mine (a INTEGER, w TEXT)", "INSERT INTO mine VALUES (1, 'x'), (2, 'y'), (2, NULL)", "CREATE VIEW shown AS SELECT a FROM mine WHERE a > 1",
 	"CREATE SCHEMA aside", "CREATE TABLE aside.t AS SELECT 7 AS z", "CREATE VIEW aside.w AS SELECT z + 1 AS z FROM aside.t",
-	"CREATE OR REPLACE VIEW v AS SELECT 'new' AS other, a FROM shown", "ALTER TABLE old_name RENAME TO old_base", "DROP TABLE dropped", "DROP VIEW dropped_view",
+	"CREATE OR REPLACE VIEW v AS SELECT 'new' AS other, 4 AS n, a FROM shown", "ALTER TABLE old_name RENAME TO old_base", "DROP TABLE dropped", "DROP VIEW dropped_view",
 	"CREATE OR REPLACE TABLE changed AS SELECT 'z' AS b, 2 AS c", "INSERT INTO base VALUES (2)",
 }
 
@@ -71,7 +71,8 @@ func TestNamesMadeInABlock(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"1 | x", "2 | NULL", "2 | y"}, is["FROM mine"].rows)
-	require.Equal(t, []string{"new | 2", "new | 2"}, is["FROM v"].rows)
+	require.Equal(t, []string{"new | 4 | 2", "new | 4 | 2"}, is["FROM v"].rows)
+	require.Equal(t, []string{"4", "4"}, is["FROM over_v"].rows, "of the columns that it had")
 	require.Equal(t, "42P01", is["FROM dropped_view"].state)
 	require.Empty(t, other.ask(t, "SELECT view_name FROM duckdb_views() WHERE view_name IN ('mine', 'shown')"), "no trace for others")
 	s.must(t, "COMMIT")
