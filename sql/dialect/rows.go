@@ -18,7 +18,8 @@ const (
 	// macroColumns is how many columns the rows may have that macros compare.
 	macroColumns = 4
 	// inListMost is how many rows an IN list is compared with one by one, so that each may be found by a key; a longer
-	// one is DuckDB's, which hashes it. NOT IN is always written out, because of NULLs, up to notInMost.
+	// one is DuckDB's, which hashes it. NOT IN is written out, because of NULLs, up to notInMost, and hashed for rows
+	// without.
 	inListMost = 32
 	notInMost  = 1000
 )
@@ -142,6 +143,12 @@ func (r *translation) columnsOf(c *call) []string {
 	return append(list, strings.TrimSpace(r.sql[from:c.closing]))
 }
 
+// isConstant tells of a row's column that is a number or a string.
+func (r *translation) isConstant(c *call, i int) bool {
+	first := c.arguments[i]
+	return i < len(c.single) && c.single[i] && (first.Kind == lex.Number || first.Kind == lex.String)
+}
+
 // writtenOnce tells whether one of the texts must not be written twice: it may have another value each time, or ?
 // counts. Of a * there are more columns than there are texts, and a comment may end a line.
 func (r *translation) writtenOnce(lists ...[]string) bool {
@@ -187,7 +194,10 @@ func (r *translation) compareRowWithList(c *call, made int, in lex.Token, not bo
 		most = notInMost
 	}
 	left := r.columnsOf(c)
-	var compared []string
+	var compared, nulls []string
+	for _, column := range left {
+		nulls = append(nulls, "("+column+") IS NULL")
+	}
 	for at := open.End(); ; {
 		row := r.rowAt(r.next(at))
 		if row == nil || len(row.commas) != len(c.commas) || len(compared) == most {
@@ -200,9 +210,18 @@ func (r *translation) compareRowWithList(c *call, made int, in lex.Token, not bo
 			return 0
 		}
 		compared = append(compared, "("+comparison("=", left, right)+")")
+		for i, column := range right {
+			if !r.isConstant(row, i) {
+				nulls = append(nulls, "("+column+") IS NULL")
+			}
+		}
 		behind := r.next(end)
 		if behind.Is(")") {
 			by := "(" + strings.Join(compared, " OR ") + ")"
+			if len(compared) > inListMost { // hashed, where no NULL is in it
+				hashed := r.sql[c.from:c.closing+1] + " IN " + r.sql[open.Start:behind.End()]
+				by = "(CASE WHEN " + strings.Join(nulls, " OR ") + " THEN " + by + " ELSE " + hashed + " END)"
+			}
 			if not {
 				by = "(NOT " + by + ")"
 			}
