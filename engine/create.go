@@ -156,6 +156,9 @@ func (s *Session) endBlock(ctx context.Context, chain, commit bool) (*Rows, erro
 
 func (st *Statement) createTable(ctx context.Context, head *statement.CreateTable) (*Rows, error) {
 	s := st.session
+	for _, warning := range definition.Roundings(head, st.postgres) {
+		s.notice(Notice{Severity: "WARNING", State: "01000", Message: warning, Hint: "Write numeric(p, s)."})
+	}
 	if head.Temporary {
 		return st.runPrivate(ctx, nil)
 	}
@@ -184,10 +187,7 @@ func (st *Statement) createTable(ctx context.Context, head *statement.CreateTabl
 		}
 		return made.Own(name)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return done("CREATE TABLE", 0), nil
+	return done("CREATE TABLE", 0), err
 }
 
 // makeTable makes a table without rows; with is the text of its WITH (…).

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -298,6 +299,25 @@ func TestNoticesAreFiltered(t *testing.T) {
 		exec(t, s, "SET client_min_messages = "+level+"; DROP TABLE IF EXISTS nosuch; COMMIT")
 		require.Equal(t, want, got, level)
 	}
+}
+
+// Columns that keep fewer digits than PostgreSQL would are warned of, where its dialect is spoken.
+func TestNumericWithoutDigitsIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	var got []string
+	s, err := open(t).Session(engine.SessionOptions{Notice: func(n engine.Notice) { got = append(got, n.Message) }})
+	require.NoError(t, err)
+	defer s.Close()
+	create := "CREATE TABLE n%[1]d (a NUMERIC, b numeric(9, 2), \"C\" decimal, d int); CREATE TEMP TABLE t%[1]d (e dec)"
+	exec(t, s, "SET csm.dialect = 'postgres'; "+fmt.Sprintf(create, 1))
+	var named []string
+	for _, warning := range got {
+		named = append(named, strings.SplitN(warning, " rounds", 2)[0])
+	}
+	require.Equal(t, []string{`column "a"`, `column "C"`, `column "e"`}, named)
+	got = nil
+	exec(t, s, "SET csm.dialect = 'duckdb'; "+fmt.Sprintf(create, 2))
+	require.Empty(t, got, "there it is the type's meaning")
 }
 
 // What DateStyle is not told stays, whoever tells it: SET, SET LOCAL, set_config(), a client that begins a session. Compared with a PostgreSQL 15.
