@@ -302,6 +302,9 @@ func (r *translation) rowsOf(c *call, in clause, stop int) {
 		r.seriesTexts(c)
 		r.replace(c.from, c.open.End(), "unnest("+pgcatalog.TranslatedPrefix+c.name+"(")
 		r.insert(stop, ")", closes)
+	case in == inOrder: // by a list, in DuckDB, which each row has one of
+		r.refuse(r.read.Next(c.from), "0A000", "set-returning functions are not supported in ORDER BY",
+			"Name it in the select list, and order by the name.")
 	case in == inFilter || in == inCondition:
 		t := r.read.Next(c.from)
 		r.refuse(t, "0A000", "set-returning functions are not allowed here", "Call it behind FROM, or in the select list.")

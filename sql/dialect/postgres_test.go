@@ -44,6 +44,7 @@ func TestPostgresErrors(t *testing.T) {
 	for users, want := range map[string]string{
 		"SELECT 1 WHERE generate_series(1, 2) = 1":             "set-returning functions are not allowed here",
 		"SELECT CASE WHEN true THEN generate_series(1, 2) END": "set-returning functions are not allowed here",
+		"SELECT 1 ORDER BY generate_series(1, 2)":              "set-returning functions are not supported in ORDER BY",
 		"SELECT a SIMILAR TO b":                                similarRefused,
 		"SELECT a SIMILAR TO 'b' ESCAPE 'cc'":                  "invalid escape string",
 		"SELECT " + strings.Repeat("(", 5000) + "1/2":          "the statement is nested too deeply",
