@@ -2,7 +2,9 @@ package hugetable
 
 import (
 	"fmt"
+	"runtime"
 	"time"
+	"weak"
 
 	"github.com/csmsql/csmsql/catalog/internal/message"
 )
@@ -148,32 +150,40 @@ func (v *Version) Restore(earlier *Version) (*Version, error) {
 // aliasBit is set in the identities of aliases, which no table has.
 const aliasBit = 1 << 62
 
-// aliasesMost bounds the aliases that are kept.
-const aliasesMost = 1024
-
 // Alias is a committed version under another name: what a statement sees beside the table itself. Its rows lie where
-// they lie, and not as a placement says. Of one version under one name there is one, for a while.
+// they lie, and not as a placement says. Of one version under one name there is one, for as long as somebody has it.
 func (v *Version) Alias(name TableName) *Version {
 	s := v.source
-	key := aliasKey{v, name}
+	key := aliasKey{weak.Make(v), name}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known := s.aliases[key]; known != nil {
+	if known := s.aliases[key].Value(); known != nil {
 		return known
 	}
-	next := *v
+	next := new(Version)
+	*next = *v
 	next.table.Name, next.table.Placement = name, ""
 	next.table.ID |= aliasBit
-	if s.aliases == nil || len(s.aliases) >= aliasesMost {
-		s.aliases = map[aliasKey]*Version{}
+	if s.aliases == nil {
+		s.aliases = map[aliasKey]weak.Pointer[Version]{}
 	}
-	s.aliases[key] = &next
-	return &next
+	s.aliases[key] = weak.Make(next)
+	runtime.AddCleanup(next, s.forgetAlias, key)
+	return next
+}
+
+// forgetAlias is told when nobody has an alias any more; another one may be in its place by then.
+func (s *Source) forgetAlias(key aliasKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.aliases[key].Value() == nil {
+		delete(s.aliases, key)
+	}
 }
 
 // aliasKey names an alias.
 type aliasKey struct {
-	of   *Version
+	of   weak.Pointer[Version]
 	name TableName
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"weak"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -33,11 +34,11 @@ type Source struct {
 	limit   int64
 
 	mu      sync.Mutex
-	aliases map[aliasKey]*Version           // guarded by mu
-	alone   map[*arrow.Schema]*arrow.Schema // guarded by mu; of chunks that have orders: without them
-	cached  map[PageID]*list.Element        // guarded by mu
-	recent  *list.List                      // guarded by mu; of *loaded, most recent first
-	bytes   int64                           // guarded by mu
+	aliases map[aliasKey]weak.Pointer[Version] // guarded by mu
+	alone   map[*arrow.Schema]*arrow.Schema    // guarded by mu; of chunks that have orders: without them
+	cached  map[PageID]*list.Element           // guarded by mu
+	recent  *list.List                         // guarded by mu; of *loaded, most recent first
+	bytes   int64                              // guarded by mu
 }
 
 // loaded is a page in memory. Chunks decode lazily; two readers may decode the same one, the first to store wins.

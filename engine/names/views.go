@@ -52,6 +52,9 @@ func (w *viewWords) of(v *catalog.View) *viewText {
 // ReadCatalogs tells whether any view does.
 func (w *viewWords) readCatalogs(contents *catalog.Contents) bool {
 	if last := w.last.Load(); last != nil && contents.SharesViews(last.contents) {
+		if last.contents != contents { // which would keep all tables of then
+			w.last.Store(&catalogReaders{contents, last.some})
+		}
 		return last.some
 	}
 	some := false
