@@ -77,6 +77,7 @@ var phrases = []struct{ phrase, state string }{
 	{"does not support time travel", "0A000"},
 	{"TRY can not be used in combination with a volatile function", "0A000"},
 	{"Invalid type for index key", "0A000"},
+	{"Unrecognized Regex option", "22023"},
 	{"without an explicit time zone has been disabled", "0A000"},
 	{"Deprecated lambda arrow (->) detected", "0A000"},
 	{"No key with name", "22023"},

@@ -10,10 +10,10 @@ import (
 
 // renamed are the functions that DuckDB lacks, or has with another meaning: a macro stands for each, by its name with
 // TranslatedPrefix.
-var renamed = wordSet(`array_dims array_fill array_length array_positions array_remove array_replace btrim cardinality
+var renamed = wordSet(`array_dims array_fill array_length array_positions array_remove array_replace array_to_string btrim cardinality
 	clock_timestamp date_bin date_part div json_array_length json_extract_path json_extract_path_text json_typeof
 	jsonb_array_length jsonb_extract_path jsonb_extract_path_text jsonb_typeof justify_days justify_hours lpad make_interval mod octet_length regexp_count regexp_instr regexp_like regexp_match
-	regexp_substr rpad sha256 string_to_array to_hex to_number trim_array width_bucket`)
+	regexp_replace regexp_split_to_array regexp_substr rpad split_part sha256 string_to_array to_hex to_number trim_array width_bucket`)
 
 // listAggregates make one text of the list that array_agg gives: a macro does, by the name with TranslatedPrefix.
 // DuckDB's own take no ORDER BY.

@@ -222,8 +222,8 @@ CREATE MACRO pg_session.csm_generate_series(a INTEGER, b INTEGER) AS CAST(genera
   (a DATE, b DATE, c INTERVAL) AS generate_series(CAST(a AS TIMESTAMPTZ), CAST(b AS TIMESTAMPTZ), c), (a TIMESTAMP, b TIMESTAMP, c INTERVAL) AS generate_series(a, b, c),
   (a TIMESTAMPTZ, b TIMESTAMPTZ, c INTERVAL) AS generate_series(a, b, c);
 CREATE MACRO pg_session.csm_generate_subscripts(x, dimension) AS CASE WHEN dimension = 1 THEN CAST(generate_series(1, len(x)) AS INTEGER[]) ELSE [] END;
-CREATE MACRO pg_session.csm_regexp_split_to_table(x, pattern) AS regexp_split_to_array(x, pattern);
-CREATE MACRO pg_session.csm_string_to_table(x, separator) AS CASE WHEN x = '' THEN [] ELSE string_to_array(x, separator) END;
+CREATE MACRO pg_session.csm_regexp_split_to_table(x, pattern) AS regexp_split_to_array(x, '(?s)' || pattern);
+CREATE MACRO pg_session.csm_regexp_split_to_array(x, pattern) AS regexp_split_to_array(x, '(?s)' || pattern);
 CREATE MACRO pg_session.csm_json_array_elements(x) AS CAST(CAST(x AS JSON) AS JSON[]);
 CREATE MACRO pg_session.csm_jsonb_array_elements(x) AS CAST(CAST(x AS JSON) AS JSON[]);
 CREATE MACRO pg_session.csm_json_array_elements_text(x) AS json_extract_string(CAST(x AS JSON), '$[*]');
@@ -252,12 +252,18 @@ CREATE MACRO pg_session.csm_clock_timestamp() AS csm_clock();
 CREATE MACRO pg_session.csm_date_bin(stride, x, origin) AS time_bucket(CAST(stride AS INTERVAL), x, origin);
 CREATE MACRO pg_session.csm_make_interval(years := 0, months := 0, weeks := 0, days := 0, hours := 0, mins := 0, secs := 0) AS to_years(CAST(years AS INTEGER)) +
   to_months(CAST(months AS INTEGER)) + to_weeks(CAST(weeks AS INTEGER)) + to_days(CAST(days AS INTEGER)) + to_hours(hours) + to_minutes(mins) + to_seconds(secs);
-CREATE MACRO pg_session.csm_regexp_count(x, pattern) AS CAST(len(regexp_extract_all(x, pattern)) AS INTEGER);
-CREATE MACRO pg_session.csm_regexp_like(x, pattern) AS regexp_matches(x, pattern);
-CREATE MACRO pg_session.csm_regexp_substr(x, pattern) AS CASE WHEN regexp_matches(x, pattern) THEN regexp_extract(x, pattern) END;
+CREATE MACRO pg_session.csm_regexp_count(x, pattern) AS CAST(len(regexp_extract_all(x, '(?s)' || pattern)) AS INTEGER);
+CREATE MACRO pg_session.csm_regexp_like(x, pattern) AS regexp_matches(x, pattern, 's');
+CREATE MACRO pg_session.csm_regexp_substr(x, pattern) AS CASE WHEN regexp_matches(x, pattern, 's') THEN regexp_extract(x, '(?s)' || pattern) END;
 CREATE MACRO pg_session.csm_to_date(x, template) AS CAST(strptime(x, template) AS DATE);
 CREATE MACRO pg_session.csm_to_timestamp(x, template) AS CAST(strptime(x, template) AS TIMESTAMPTZ);
-CREATE MACRO pg_compat.split_text(x, separator) AS CASE WHEN x = '' THEN [] ELSE string_to_array(x, separator) END;
+CREATE MACRO pg_compat.split_text(x, separator) AS CASE WHEN x IS NULL THEN NULL WHEN x = '' THEN [] WHEN separator IS NULL THEN string_split(x, '') WHEN separator = '' THEN [x]
+  ELSE string_to_array(x, separator) END;
+CREATE MACRO pg_session.csm_string_to_table(x, separator) AS pg_compat.split_text(x, separator);
+CREATE MACRO pg_session.csm_split_part(x, separator, n) AS CASE WHEN n = 0 THEN error('22023: field position must not be zero') WHEN separator <> '' THEN split_part(x, separator, n)
+  WHEN separator IS NOT NULL AND x IS NOT NULL AND n IS NOT NULL THEN CASE WHEN n IN (1, -1) THEN x ELSE '' END END;
+CREATE MACRO pg_session.csm_array_to_string(a, separator) AS CASE WHEN separator IS NOT NULL THEN array_to_string(a, separator) END,
+  (a, separator, missing) AS CASE WHEN separator IS NOT NULL THEN array_to_string(list_transform(CAST(a AS VARCHAR[]), lambda e: coalesce(e, missing)), separator) END;
 CREATE MACRO pg_session.csm_string_to_array(x, separator) AS pg_compat.split_text(x, separator),
   (x, separator, missing) AS list_transform(pg_compat.split_text(x, separator), lambda e: nullif(e, missing));
 CREATE MACRO pg_session.csm_varchar(x, length) AS left(CAST(x AS VARCHAR), length);
@@ -267,7 +273,18 @@ CREATE MACRO pg_session.csm_substring(x, start) AS substr(x, greatest(start, 1))
 CREATE MACRO pg_session.csm_substr(x, start) AS substr(x, greatest(start, 1)), (x, start, length) AS substr(x, greatest(start, 1), pg_compat.part_length(start, length));
 -- Regular expressions. A dot is any character; the parts in parentheses that do not begin with ?: are counted.
 CREATE MACRO pg_compat.parts_of_pattern(pattern) AS len(regexp_extract_all(regexp_replace(pattern, '\\.|\[[^\]]*\]|\(\?(:|[a-zA-Z-]*[:)])', '', 'g'), '\('));
-CREATE MACRO pg_compat.pattern_with(pattern, flags) AS CASE WHEN contains(flags, 'i') THEN '(?is)' ELSE '(?s)' END || pattern;
+-- Flags are constants: what has none of error() in it is read once, and not for every row.
+CREATE MACRO pg_compat.pattern_with(pattern, flags) AS '(?' || CASE WHEN contains(flags, 'i') THEN 'i' ELSE '' END || CASE WHEN regexp_matches(flags, '[mnw]') THEN 'm' ELSE '' END ||
+  CASE WHEN regexp_matches(flags, '[mnp]') THEN '-s)' ELSE 's)' END || pattern;
+CREATE MACRO pg_compat.flags_problem(flags) AS CASE WHEN regexp_matches(flags, '[bexq]') THEN '0A000: the regular expression options b, e, q and x are not supported'
+  WHEN regexp_matches(flags, '[^cgimnpstw]') THEN '22023: invalid regular expression option: "' || regexp_extract(flags, '[^cgimnpstw]') || '"' END;
+-- What is put in: \& is the whole match, \\ a backslash, and so is one before anything but a digit from 1 to 9.
+-- A part in parentheses that the pattern does not have is empty.
+CREATE MACRO pg_compat.put_in(r, parts) AS CASE WHEN contains(r, '\') THEN replace(replace(replace(replace(regexp_replace(
+  regexp_replace(replace(replace(r, '\\', chr(1)), '\&', chr(2)), CASE WHEN parts > 0 THEN '\\([1-' || least(parts, 9) || '])' ELSE '$.' END, chr(3) || '\1', 'g'),
+  '\\[1-9]', '', 'g'), '\', '\\'), chr(1), '\\'), chr(2), '\0'), chr(3), '\') ELSE r END;
+CREATE MACRO pg_session.csm_regexp_replace(x, pattern, r) AS regexp_replace(x, '(?s)' || pattern, pg_compat.put_in(r, pg_compat.parts_of_pattern(pattern))),
+  (x, pattern, r, flags) AS regexp_replace(x, pg_compat.pattern_with(pattern, flags), pg_compat.put_in(r, pg_compat.parts_of_pattern(pattern)), regexp_replace(flags, '[cimnpstw]', '', 'g'));
 CREATE MACRO pg_compat.matched_part(x, pattern) AS CASE WHEN regexp_matches(x, pattern) THEN CASE WHEN pg_compat.parts_of_pattern(pattern) = 0 THEN regexp_extract(x, pattern) ELSE regexp_extract_all(x, pattern, 1)[1] END END;
 CREATE MACRO pg_compat.first_match(x, pattern) AS CASE WHEN regexp_matches(x, pattern) THEN CASE WHEN pg_compat.parts_of_pattern(pattern) = 0 THEN [regexp_extract(x, pattern)]
   ELSE list_transform(CAST(generate_series(1, pg_compat.parts_of_pattern(pattern)) AS INTEGER[]), lambda g: regexp_extract_all(x, pattern, g)[1]) END END;
@@ -275,10 +292,11 @@ CREATE MACRO pg_compat.all_matches(x, pattern) AS list_transform(regexp_extract_
   ELSE list_transform(CAST(generate_series(1, pg_compat.parts_of_pattern(pattern)) AS INTEGER[]), lambda g: regexp_extract_all(x, pattern, g)[i]) END);
 CREATE MACRO pg_session.csm_substring__pattern(x, pattern) AS pg_compat.matched_part(x, pg_compat.pattern_with(pattern, ''));
 CREATE MACRO pg_session.csm_substr__pattern(x, pattern) AS pg_compat.matched_part(x, pg_compat.pattern_with(pattern, ''));
-CREATE MACRO pg_session.csm_regexp_match(x, pattern) AS pg_compat.first_match(x, pg_compat.pattern_with(pattern, '')), (x, pattern, flags) AS pg_compat.first_match(x, pg_compat.pattern_with(pattern, flags));
+CREATE MACRO pg_session.csm_regexp_match(x, pattern) AS pg_compat.first_match(x, pg_compat.pattern_with(pattern, '')), (x, pattern, flags) AS CASE WHEN pg_compat.flags_problem(flags) IS NOT NULL
+  THEN error(pg_compat.flags_problem(flags)) WHEN contains(flags, 'g') THEN error('22023: regexp_match() does not support the "global" option') ELSE pg_compat.first_match(x, pg_compat.pattern_with(pattern, flags)) END;
 CREATE MACRO pg_session.csm_regexp_matches(x, pattern) AS pg_compat.all_matches(x, pg_compat.pattern_with(pattern, ''))[:1],
-  (x, pattern, flags) AS CASE WHEN contains(flags, 'g') THEN pg_compat.all_matches(x, pg_compat.pattern_with(pattern, flags)) ELSE pg_compat.all_matches(x, pg_compat.pattern_with(pattern, flags))[:1] END;
-CREATE MACRO pg_session.csm_regexp_instr(x, pattern) AS CAST(CASE WHEN regexp_matches(x, pattern) THEN strpos(x, regexp_extract(x, pattern)) ELSE 0 END AS INTEGER);
+  (x, pattern, flags) AS CASE WHEN pg_compat.flags_problem(flags) IS NOT NULL THEN error(pg_compat.flags_problem(flags)) WHEN contains(flags, 'g') THEN pg_compat.all_matches(x, pg_compat.pattern_with(pattern, flags)) ELSE pg_compat.all_matches(x, pg_compat.pattern_with(pattern, flags))[:1] END;
+CREATE MACRO pg_session.csm_regexp_instr(x, pattern) AS CAST(CASE WHEN regexp_matches(x, pattern, 's') THEN strpos(x, regexp_extract(x, '(?s)' || pattern)) ELSE 0 END AS INTEGER);
 -- JSON, with blanks where PostgreSQL has them.
 CREATE MACRO pg_session.csm_json_key(x) AS CAST(to_json(coalesce(CAST(x AS VARCHAR), error('22023: null value not allowed for object key'))) AS VARCHAR);
 CREATE MACRO pg_compat.json_text(x) AS coalesce(CASE WHEN typeof(x) = 'JSON' OR starts_with(typeof(x), 'DECIMAL') THEN CAST(x AS VARCHAR)
