@@ -224,12 +224,14 @@ CREATE MACRO pg_session.csm_generate_series(a INTEGER, b INTEGER) AS CAST(genera
 CREATE MACRO pg_session.csm_generate_subscripts(x, dimension) AS CASE WHEN dimension = 1 THEN CAST(generate_series(1, len(x)) AS INTEGER[]) ELSE [] END;
 CREATE MACRO pg_session.csm_regexp_split_to_table(x, pattern) AS regexp_split_to_array(x, '(?s)' || pattern);
 CREATE MACRO pg_session.csm_regexp_split_to_array(x, pattern) AS regexp_split_to_array(x, '(?s)' || pattern);
-CREATE MACRO pg_session.csm_json_array_elements(x) AS CAST(CAST(x AS JSON) AS JSON[]);
-CREATE MACRO pg_session.csm_jsonb_array_elements(x) AS CAST(CAST(x AS JSON) AS JSON[]);
+CREATE MACRO pg_session.csm_json_array_elements(x) AS list_transform(CAST(CAST(x AS JSON) AS JSON[]), lambda e: coalesce(e, CAST('null' AS JSON)));
+CREATE MACRO pg_session.csm_jsonb_array_elements(x) AS list_transform(CAST(CAST(x AS JSON) AS JSON[]), lambda e: coalesce(e, CAST('null' AS JSON)));
 CREATE MACRO pg_session.csm_json_array_elements_text(x) AS json_extract_string(CAST(x AS JSON), '$[*]');
 CREATE MACRO pg_session.csm_jsonb_array_elements_text(x) AS json_extract_string(CAST(x AS JSON), '$[*]');
-CREATE MACRO pg_session.csm_json_object_keys(x) AS json_keys(CAST(x AS JSON));
-CREATE MACRO pg_session.csm_jsonb_object_keys(x) AS json_keys(CAST(x AS JSON));
+CREATE MACRO pg_session.csm_json_object_keys(x) AS CASE coalesce(json_type(CAST(x AS JSON)), 'OBJECT') WHEN 'OBJECT' THEN json_keys(CAST(x AS JSON))
+  WHEN 'ARRAY' THEN error('22023: cannot call json_object_keys on an array') ELSE error('22023: cannot call json_object_keys on a scalar') END;
+CREATE MACRO pg_session.csm_jsonb_object_keys(x) AS CASE coalesce(json_type(CAST(x AS JSON)), 'OBJECT') WHEN 'OBJECT' THEN json_keys(CAST(x AS JSON))
+  WHEN 'ARRAY' THEN error('22023: cannot call jsonb_object_keys on an array') ELSE error('22023: cannot call jsonb_object_keys on a scalar') END;
 CREATE MACRO pg_session.csm_numeric(x VARCHAR) AS CAST(x AS DOUBLE), (x) AS x + CAST(0 AS DECIMAL(1, 0));
 CREATE MACRO pg_session.csm_mod(a, b) AS a % pg_session.csm_divisor(b);
 CREATE MACRO pg_session.csm_div(a BIGINT, b BIGINT) AS csm_divide(a, b), (a DOUBLE, b DOUBLE) AS trunc(csm_divide(a, b));
@@ -309,13 +311,15 @@ CREATE MACRO pg_session.csm_json_build_object(x) AS pg_compat.json_object_of(x, 
 CREATE MACRO pg_session.csm_jsonb_build_object(x) AS pg_compat.json_object_of(x, ': ');
 CREATE MACRO pg_session.csm_json_agg(x) AS CAST('[' || array_to_string(list_transform(x, lambda e: pg_compat.json_text(e)), ', ') || ']' AS JSON);
 CREATE MACRO pg_session.csm_jsonb_agg(x) AS CAST('[' || array_to_string(list_transform(x, lambda e: pg_compat.json_text(e)), ', ') || ']' AS JSON);
-CREATE MACRO pg_session.csm_json_object_agg(x) AS CAST('{ ' || array_to_string(list_transform(x, lambda e: to_json(CAST(e[1] AS VARCHAR)) || ' : ' || pg_compat.json_text(e[2])), ', ') || ' }' AS JSON);
-CREATE MACRO pg_session.csm_jsonb_object_agg(x) AS CAST('{' || array_to_string(list_transform(x, lambda e: to_json(CAST(e[1] AS VARCHAR)) || ': ' || pg_compat.json_text(e[2])), ', ') || '}' AS JSON);
+CREATE MACRO pg_session.csm_json_object_agg(x) AS CAST('{ ' || array_to_string(list_transform(x, lambda e: CASE WHEN e[1] IS NULL THEN error('22023: field name must not be null') ELSE to_json(CAST(e[1] AS VARCHAR)) END || ' : ' || pg_compat.json_text(e[2])), ', ') || ' }' AS JSON);
+CREATE MACRO pg_session.csm_jsonb_object_agg(x) AS CAST('{' || array_to_string(list_transform(x, lambda e: CASE WHEN e[1] IS NULL THEN error('22023: field name must not be null') ELSE to_json(CAST(e[1] AS VARCHAR)) END || ': ' || pg_compat.json_text(e[2])), ', ') || '}' AS JSON);
 CREATE MACRO pg_compat.json_kind(x) AS CASE x WHEN 'ARRAY' THEN 'array' WHEN 'OBJECT' THEN 'object' WHEN 'VARCHAR' THEN 'string' WHEN 'BOOLEAN' THEN 'boolean' WHEN 'NULL' THEN 'null' ELSE CASE WHEN x IS NOT NULL THEN 'number' END END;
 CREATE MACRO pg_session.csm_json_typeof(x) AS pg_compat.json_kind(json_type(x));
 CREATE MACRO pg_session.csm_jsonb_typeof(x) AS pg_compat.json_kind(json_type(x));
-CREATE MACRO pg_session.csm_json_array_length(x) AS CAST(json_array_length(x) AS INTEGER);
-CREATE MACRO pg_session.csm_jsonb_array_length(x) AS CAST(json_array_length(x) AS INTEGER);
+CREATE MACRO pg_session.csm_json_array_length(x) AS CASE coalesce(json_type(CAST(x AS JSON)), 'ARRAY') WHEN 'ARRAY' THEN CAST(json_array_length(CAST(x AS JSON)) AS INTEGER)
+  WHEN 'OBJECT' THEN error('22023: cannot get array length of a non-array') ELSE error('22023: cannot get array length of a scalar') END;
+CREATE MACRO pg_session.csm_jsonb_array_length(x) AS CASE coalesce(json_type(CAST(x AS JSON)), 'ARRAY') WHEN 'ARRAY' THEN CAST(json_array_length(CAST(x AS JSON)) AS INTEGER)
+  WHEN 'OBJECT' THEN error('22023: cannot get array length of a non-array') ELSE error('22023: cannot get array length of a scalar') END;
 CREATE MACRO pg_session.csm_json_extract_path(x, a) AS CAST(x AS JSON) -> a, (x, a, b) AS CAST(x AS JSON) -> a -> b, (x, a, b, c) AS CAST(x AS JSON) -> a -> b -> c;
 CREATE MACRO pg_session.csm_jsonb_extract_path(x, a) AS CAST(x AS JSON) -> a, (x, a, b) AS CAST(x AS JSON) -> a -> b, (x, a, b, c) AS CAST(x AS JSON) -> a -> b -> c;
 CREATE MACRO pg_session.csm_json_extract_path_text(x, a) AS CAST(x AS JSON) ->> a, (x, a, b) AS CAST(x AS JSON) -> a ->> b, (x, a, b, c) AS CAST(x AS JSON) -> a -> b ->> c;
