@@ -54,6 +54,18 @@ func TestPostgresErrors(t *testing.T) {
 	}
 }
 
+// What is nested in rows is read once, however deep it is: twice at each level would be for ever.
+func TestNestedRows(t *testing.T) {
+	for _, level := range []string{"(1, 2) = (1, %)::r", "(1, 2) IN ((1, %), c)", "(1, 2) NOT IN ((1, %), (1, 2 / 1))", "(1, %) < (1, 2)", "(1 / 1, 2) < (1, %)"} {
+		text := "2"
+		for range 60 {
+			text = strings.Replace(level, "%", text, 1)
+		}
+		_, _, err := Postgres(lex.Client.Text("SELECT " + text))
+		require.NoError(t, err)
+	}
+}
+
 // FuzzPostgres: whatever the text, nothing panics, and places lead into the user's text.
 func FuzzPostgres(f *testing.F) {
 	for _, seed := range []string{

@@ -67,9 +67,9 @@ func (r *translation) rowsCompared(open lex.Token, made, stop int, in clause) in
 }
 
 // compareRows writes (a, b) < (c, d) as ((a) < (c) OR ((a) = (c) AND (b) < (d))), as PostgreSQL compares rows: up to
-// the first columns that differ, or of which one is NULL. DuckDB compares NULLs as if they were values, and neither keys
-// nor statistics of chunks find anything by a row. made is how many changes there were before the first row was read, stop
-// is behind it. The end is behind what was compared; 0: nothing is.
+// the first columns that differ, or of which one is NULL. DuckDB compares NULLs as if they were values, and neither
+// keys nor statistics of chunks find anything by a row. made is how many changes there were before the first row was
+// read, stop is behind it. The end is behind what was compared; 0: nothing is.
 //
 // Where something within the rows is written otherwise itself, a macro compares them, for a text is written once.
 func (r *translation) compareRows(c *call, made, stop int, in clause) int {
@@ -89,15 +89,10 @@ func (r *translation) compareRows(c *call, made, stop int, in clause) int {
 		return 0
 	}
 	other := r.rowAt(r.next(op.End()))
-	if other == nil || len(other.commas) != len(c.commas) {
+	if other == nil || len(other.commas) != len(c.commas) || r.next(other.closing+1).IsAny("::", ".", "[") {
 		return 0
 	}
-	before := len(r.changes)
-	end := r.walk(other.open.End(), context{clause: inFilter})
-	if r.next(end).IsAny("::", ".", "[") {
-		r.changes = r.changes[:before] // it is read again
-		return 0
-	}
+	end := r.walk(other.open.End(), context{clause: inFilter}) // once: what is in it may be as deep again
 	left, right := r.columnsOf(c), r.columnsOf(other)
 	if len(r.changes) == made && !r.writtenOnce(left, right) {
 		r.replace(c.from, end, "("+comparison(op.Text, left, right)+")")
@@ -186,51 +181,66 @@ func comparison(op string, left, right []string) string {
 // compareRowWithList writes (a, b) IN ((c, d), (e, f)) as the comparisons that it stands for.
 func (r *translation) compareRowWithList(c *call, made int, in lex.Token, not bool) int {
 	open := r.next(in.End())
-	if !open.Is("(") || len(r.changes) != made {
-		return 0
-	}
 	most := inListMost
 	if not {
 		most = notInMost
 	}
+	list, end := r.rowsIn(open, len(c.commas), most)
+	if len(list) == 0 {
+		return 0
+	}
 	left := r.columnsOf(c)
+	once := len(r.changes) != made
 	var compared, nulls []string
 	for _, column := range left {
 		nulls = append(nulls, "("+column+") IS NULL")
 	}
-	for at := open.End(); ; {
-		row := r.rowAt(r.next(at))
-		if row == nil || len(row.commas) != len(c.commas) || len(compared) == most {
-			return 0
-		}
-		end := r.walk(row.open.End(), context{clause: inFilter})
+	for _, row := range list {
+		r.walk(row.open.End(), context{clause: inFilter})
 		right := r.columnsOf(row)
-		if len(r.changes) != made || r.writtenOnce(left, right) {
-			r.changes = r.changes[:made] // it is read again
-			return 0
-		}
+		once = once || len(r.changes) != made || r.writtenOnce(left, right)
 		compared = append(compared, "("+comparison("=", left, right)+")")
 		for i, column := range right {
 			if !r.isConstant(row, i) {
 				nulls = append(nulls, "("+column+") IS NULL")
 			}
 		}
-		behind := r.next(end)
-		if behind.Is(")") {
-			by := "(" + strings.Join(compared, " OR ") + ")"
-			if len(compared) > inListMost { // hashed, where no NULL is in it
-				hashed := r.sql[c.from:c.closing+1] + " IN " + r.sql[open.Start:behind.End()]
-				by = "(CASE WHEN " + strings.Join(nulls, " OR ") + " THEN " + by + " ELSE " + hashed + " END)"
-			}
-			if not {
-				by = "(NOT " + by + ")"
-			}
-			r.replace(c.from, behind.End(), by)
-			return behind.End()
-		}
-		if !behind.Is(",") {
-			return 0
-		}
-		at = behind.End()
 	}
+	if once { // DuckDB compares them
+		return end
+	}
+	by := "(" + strings.Join(compared, " OR ") + ")"
+	if len(compared) > inListMost { // hashed, where no NULL is in it
+		hashed := r.sql[c.from:c.closing+1] + " IN " + r.sql[open.Start:end]
+		by = "(CASE WHEN " + strings.Join(nulls, " OR ") + " THEN " + by + " ELSE " + hashed + " END)"
+	}
+	if not {
+		by = "(NOT " + by + ")"
+	}
+	r.replace(c.from, end, by)
+	return end
+}
+
+// rowsIn are the rows of a list in parentheses, without reading them, and where it ends; none: something else is in it,
+// or more than most.
+func (r *translation) rowsIn(open lex.Token, commas, most int) (list []*call, end int) {
+	if !open.Is("(") {
+		return nil, 0
+	}
+	for at := open.End(); len(list) < most; {
+		row := r.rowAt(r.next(at))
+		if row == nil || len(row.commas) != commas {
+			return nil, 0
+		}
+		list = append(list, row)
+		switch behind := r.next(row.closing + 1); {
+		case behind.Is(")"):
+			return list, behind.End()
+		case behind.Is(","):
+			at = behind.End()
+		default:
+			return nil, 0
+		}
+	}
+	return nil, 0
 }
