@@ -263,13 +263,11 @@ func TestMutationsThroughSQL(t *testing.T) {
 			t.Parallel()
 			c, spoilers := spoiledCluster(t, fabric, "")
 			round := 0
-			// play writes and reads a table once or, where only another writing of the same memory shows, some times: is each answer right?
+			// play writes and reads a table once or, where only another writing of the same memory shows, some times: is
+			// each answer right? Memory comes back when all nodes have told that they are done with it, which may take
+			// longer than any number of rounds.
 			play := func(name string, writer, reader int) bool {
-				rounds := 2
-				if name != "" {
-					rounds = 30
-				}
-				for range rounds {
+				for i, begun := 0, time.Now(); i < 2 || name != "" && time.Since(begun) < 30*time.Second; i++ {
 					round++
 					if name == "an aborted writer's dirty lines survive" {
 						abort(t, c, other)
