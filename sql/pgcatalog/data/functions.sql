@@ -159,12 +159,12 @@ CREATE OR REPLACE MACRO pg_compat.char_typed(x TIMESTAMP, template VARCHAR) AS a
   (x BIGINT, template VARCHAR) AS pg_compat.char_number(CAST(x AS DECIMAL(38, 10)), template), (x DOUBLE, template VARCHAR) AS pg_compat.char_number(CAST(x AS DECIMAL(38, 10)), template),
   (x DECIMAL(38, 10), template VARCHAR) AS pg_compat.char_number(x, template);
 CREATE MACRO pg_compat.char_pad(v, width, token) AS CASE WHEN token[1:2] IN ('FM', 'fm') THEN CAST(v AS VARCHAR) ELSE lpad(CAST(v AS VARCHAR), CAST(greatest(width, length(CAST(v AS VARCHAR))) AS INTEGER), '0') END;
-CREATE MACRO pg_compat.char_name(name, token) AS list_transform([regexp_replace(token, '^(FM|fm)', '')], lambda core: CASE WHEN core[2] = upper(core[2]) THEN upper(name) WHEN core[1] = upper(core[1]) THEN name ELSE lower(name) END)[1];
-CREATE MACRO pg_compat.char_wide(name, token) AS CASE WHEN token[1:2] IN ('FM', 'fm') THEN pg_compat.char_name(name, token) ELSE rpad(pg_compat.char_name(name, token), 9, ' ') END;
+CREATE MACRO pg_compat.char_name(name, token) AS list_transform([regexp_replace(token, '^(FM|fm|TM|tm)', '')], lambda core: CASE WHEN core[2] = upper(core[2]) THEN upper(name) WHEN core[1] = upper(core[1]) THEN name ELSE lower(name) END)[1];
+CREATE MACRO pg_compat.char_wide(name, token) AS CASE WHEN token[1:2] IN ('FM', 'fm', 'TM', 'tm') THEN pg_compat.char_name(name, token) ELSE rpad(pg_compat.char_name(name, token), 9, ' ') END;
 CREATE OR REPLACE MACRO pg_compat.char_th(text, token) AS text || list_transform([CASE WHEN try_cast(text AS BIGINT) % 100 BETWEEN 11 AND 13 THEN 'th' ELSE
   CASE try_cast(text AS BIGINT) % 10 WHEN 1 THEN 'st' WHEN 2 THEN 'nd' WHEN 3 THEN 'rd' ELSE 'th' END END], lambda s: CASE WHEN ends_with(token, 'TH') THEN upper(s) ELSE s END)[1];
-CREATE MACRO pg_compat.char_core(token) AS regexp_replace(regexp_replace(upper(token), '^FM', ''), '([^MN])TH$', '\1');
-CREATE OR REPLACE MACRO pg_compat.char_patterns(template) AS list_transform(regexp_extract_all(nullif(template, ''), '(?s)"[^"]*"|\\.|(?:FM|fm)?(?:MONTH|Month|month|MON|Mon|mon|DAY|Day|day|DY|Dy|dy|AM|am|PM|pm|A\.M\.|a\.m\.|P\.M\.|p\.m\.|TZH|tzh|TZM|tzm|TZ|tz|OF|of|(?:HH24|hh24|HH12|hh12|HH|hh|MI|mi|SSSSS|sssss|SSSS|ssss|SS|ss|MS|ms|US|us|Y,YYY|y,yyy|YYYY|yyyy|YYY|yyy|YY|yy|Y|y|IYYY|iyyy|IDDD|iddd|ID|id|IW|iw|MM|mm|DDD|ddd|DD|dd|D|d|WW|ww|W|w|CC|cc|J|j|Q|q)(?:TH|th)?)|.'), lambda t: {'token': t, 'core': pg_compat.char_core(t), 'th': regexp_matches(t, '(?i)[^mn]th$')});
+CREATE MACRO pg_compat.char_core(token) AS regexp_replace(regexp_replace(upper(token), '^(FM|TM)', ''), '([^MN])TH$', '\1');
+CREATE OR REPLACE MACRO pg_compat.char_patterns(template) AS list_transform(regexp_extract_all(nullif(template, ''), '(?s)"[^"]*"|\\.|(?:FM|fm|TM|tm)?(?:MONTH|Month|month|MON|Mon|mon|DAY|Day|day|DY|Dy|dy|AM|am|PM|pm|A\.M\.|a\.m\.|P\.M\.|p\.m\.|B\.C\.|b\.c\.|A\.D\.|a\.d\.|BC|bc|AD|ad|FF[1-6]|ff[1-6]|RM|rm|TZH|tzh|TZM|tzm|TZ|tz|OF|of|(?:HH24|hh24|HH12|hh12|HH|hh|MI|mi|SSSSS|sssss|SSSS|ssss|SS|ss|MS|ms|US|us|Y,YYY|y,yyy|YYYY|yyyy|YYY|yyy|YY|yy|Y|y|IYYY|iyyy|IYY|iyy|IY|iy|IDDD|iddd|ID|id|IW|iw|I|i|MM|mm|DDD|ddd|DD|dd|D|d|WW|ww|W|w|CC|cc|J|j|Q|q)(?:TH|th)?)|.'), lambda t: {'token': t, 'core': pg_compat.char_core(t), 'th': regexp_matches(t, '(?i)[^mn]th$')});
 CREATE MACRO pg_compat.char_literal(token) AS CASE WHEN token[1] = '"' AND length(token) > 1 THEN token[2:-2] WHEN token[1] = '\' AND length(token) > 1 THEN token[2:] ELSE token END;
 CREATE OR REPLACE MACRO pg_compat.char_clock(x, token, core) AS CASE core
   WHEN 'HH24' THEN pg_compat.char_pad(date_part('hour', x), 2, token) WHEN 'MI' THEN pg_compat.char_pad(date_part('minute', x), 2, token) WHEN 'SS' THEN pg_compat.char_pad(date_part('second', x), 2, token)
@@ -173,7 +173,13 @@ CREATE OR REPLACE MACRO pg_compat.char_clock(x, token, core) AS CASE core
   WHEN 'SSSS' THEN CAST(date_part('hour', x) * 3600 + date_part('minute', x) * 60 + date_part('second', x) AS VARCHAR)
   WHEN 'SSSSS' THEN CAST(date_part('hour', x) * 3600 + date_part('minute', x) * 60 + date_part('second', x) AS VARCHAR)
   WHEN 'DD' THEN pg_compat.char_pad(date_part('day', x), 2, token) WHEN 'MM' THEN pg_compat.char_pad(date_part('month', x), 2, token) WHEN 'YYYY' THEN pg_compat.char_pad(date_part('year', x), 4, token)
+  WHEN 'FF1' THEN lpad(CAST(date_part('microsecond', x) % 1000000 AS VARCHAR), 6, '0')[:1]  WHEN 'FF2' THEN lpad(CAST(date_part('microsecond', x) % 1000000 AS VARCHAR), 6, '0')[:2]  WHEN 'FF3' THEN lpad(CAST(date_part('microsecond', x) % 1000000 AS VARCHAR), 6, '0')[:3]
+  WHEN 'FF4' THEN lpad(CAST(date_part('microsecond', x) % 1000000 AS VARCHAR), 6, '0')[:4]  WHEN 'FF5' THEN lpad(CAST(date_part('microsecond', x) % 1000000 AS VARCHAR), 6, '0')[:5]  WHEN 'FF6' THEN lpad(CAST(date_part('microsecond', x) % 1000000 AS VARCHAR), 6, '0')[:6]
   ELSE pg_compat.char_literal(token) END;
+CREATE MACRO pg_compat.char_era(x, token) AS list_transform([CASE WHEN date_part('year', x) > 0 THEN 'AD' ELSE 'BC' END],
+  lambda era: list_transform([CASE WHEN contains(token, '.') THEN era[1] || '.' || era[2] || '.' ELSE era END], lambda s: CASE WHEN token = lower(token) THEN lower(s) ELSE s END)[1])[1];
+CREATE MACRO pg_compat.char_roman(x, token) AS list_transform([['I', 'II', 'III', 'IV', 'V', 'VI', 'VII', 'VIII', 'IX', 'X', 'XI', 'XII'][date_part('month', x)]],
+  lambda r: list_transform([CASE WHEN token[1:2] IN ('FM', 'fm') THEN r ELSE rpad(r, 4, ' ') END], lambda s: CASE WHEN ends_with(token, 'rm') THEN lower(s) ELSE s END)[1])[1];
 CREATE MACRO pg_compat.char_half(x, token) AS list_transform([CASE WHEN date_part('hour', x) < 12 THEN 'a' ELSE 'p' END], lambda h: list_transform([CASE WHEN contains(token, '.') THEN h || '.m.' ELSE h || 'm' END], lambda s: CASE WHEN contains(upper(token), token) THEN upper(s) ELSE s END)[1])[1];
 CREATE OR REPLACE MACRO pg_compat.char_date(x, token, core) AS CASE core
   WHEN 'AM' THEN pg_compat.char_half(x, token) WHEN 'PM' THEN pg_compat.char_half(x, token) WHEN 'A.M.' THEN pg_compat.char_half(x, token) WHEN 'P.M.' THEN pg_compat.char_half(x, token)
@@ -184,7 +190,9 @@ CREATE OR REPLACE MACRO pg_compat.char_date(x, token, core) AS CASE core
   WHEN 'MONTH' THEN pg_compat.char_wide(monthname(x), token) WHEN 'MON' THEN pg_compat.char_name(monthname(x)[:3], token) WHEN 'DAY' THEN pg_compat.char_wide(dayname(x), token) WHEN 'DY' THEN pg_compat.char_name(dayname(x)[:3], token)
   WHEN 'DDD' THEN pg_compat.char_pad(date_part('doy', x), 3, token) WHEN 'D' THEN CAST(date_part('dow', x) + 1 AS VARCHAR) WHEN 'W' THEN CAST((date_part('day', x) - 1) // 7 + 1 AS VARCHAR)
   WHEN 'WW' THEN pg_compat.char_pad((date_part('doy', x) - 1) // 7 + 1, 2, token) WHEN 'CC' THEN pg_compat.char_pad(date_part('century', x), 2, token) WHEN 'J' THEN CAST(CAST(floor(date_part('julian', x)) AS BIGINT) AS VARCHAR)
-  WHEN 'Q' THEN CAST(date_part('quarter', x) AS VARCHAR)
+  WHEN 'Q' THEN CAST(date_part('quarter', x) AS VARCHAR) WHEN 'RM' THEN pg_compat.char_roman(x, token)
+  WHEN 'BC' THEN pg_compat.char_era(x, token) WHEN 'AD' THEN pg_compat.char_era(x, token) WHEN 'B.C.' THEN pg_compat.char_era(x, token) WHEN 'A.D.' THEN pg_compat.char_era(x, token)
+  WHEN 'IYY' THEN pg_compat.char_pad(date_part('isoyear', x) % 1000, 3, token) WHEN 'IY' THEN pg_compat.char_pad(date_part('isoyear', x) % 100, 2, token) WHEN 'I' THEN CAST(date_part('isoyear', x) % 10 AS VARCHAR)
   ELSE pg_compat.char_clock(x, token, core) END;
 CREATE OR REPLACE MACRO pg_compat.char_zone(x, token, core) AS CASE core
   WHEN 'TZ' THEN list_transform([replace(strftime(x, '%Z'), 'Etc/', '')], lambda z: CASE WHEN token = lower(token) THEN lower(z) ELSE z END)[1] WHEN 'TZM' THEN lpad(CAST(abs(date_part('timezone_minute', x)) AS VARCHAR), 2, '0')
@@ -245,13 +253,15 @@ CREATE MACRO pg_session.csm_cardinality(x) AS CAST(len(x) AS INTEGER);
 CREATE MACRO pg_session.csm_array_remove(x, removed) AS list_filter(x, lambda e: e IS DISTINCT FROM removed);
 CREATE MACRO pg_session.csm_array_replace(x, former, later) AS list_transform(x, lambda e: CASE WHEN e IS NOT DISTINCT FROM former THEN later ELSE e END);
 CREATE MACRO pg_session.csm_array_positions(x, wanted) AS list_filter(CAST(generate_series(1, len(x)) AS INTEGER[]), lambda i: x[i] IS NOT DISTINCT FROM wanted);
-CREATE MACRO pg_session.csm_trim_array(x, n) AS x[:len(x) - n];
+CREATE MACRO pg_session.csm_trim_array(x, n) AS CASE WHEN n BETWEEN 0 AND len(x) THEN x[:len(x) - n] WHEN n IS NOT NULL AND x IS NOT NULL
+  THEN error('2202E: number of elements to trim must be between 0 and ' || len(x)) END;
 CREATE MACRO pg_session.csm_date_part(part, x) AS CASE WHEN lower(part) IN ('second', 'seconds') THEN date_part('microsecond', x) / 1e6
   WHEN lower(part) IN ('millisecond', 'milliseconds') THEN date_part('microsecond', x) / 1e3 ELSE CAST(date_part(part, x) AS DOUBLE) END;
 CREATE MACRO pg_session.csm_extract(part, x) AS CAST(date_part('microsecond', x) AS DECIMAL(18, 0)) * CASE WHEN part IN ('second', 'seconds') THEN 0.000001 ELSE 0.001 END;
 CREATE MACRO pg_session.csm_extract__epoch(x) AS CAST(epoch_us(x) AS DECIMAL(18, 0)) * 0.000001;
 CREATE MACRO pg_session.csm_clock_timestamp() AS csm_clock();
-CREATE MACRO pg_session.csm_date_bin(stride, x, origin) AS time_bucket(CAST(stride AS INTERVAL), x, origin);
+CREATE MACRO pg_session.csm_date_bin(stride, x, origin) AS CASE WHEN date_part('year', CAST(stride AS INTERVAL)) <> 0 OR date_part('month', CAST(stride AS INTERVAL)) <> 0
+  THEN error('0A000: timestamps cannot be binned into intervals containing months or years') ELSE time_bucket(CAST(stride AS INTERVAL), x, origin) END;
 CREATE MACRO pg_session.csm_make_interval(years := 0, months := 0, weeks := 0, days := 0, hours := 0, mins := 0, secs := 0) AS to_years(CAST(years AS INTEGER)) +
   to_months(CAST(months AS INTEGER)) + to_weeks(CAST(weeks AS INTEGER)) + to_days(CAST(days AS INTEGER)) + to_hours(hours) + to_minutes(mins) + to_seconds(secs);
 CREATE MACRO pg_session.csm_regexp_count(x, pattern) AS CAST(len(regexp_extract_all(x, '(?s)' || pattern)) AS INTEGER);
@@ -325,13 +335,15 @@ CREATE MACRO pg_session.csm_jsonb_extract_path(x, a) AS CAST(x AS JSON) -> a, (x
 CREATE MACRO pg_session.csm_json_extract_path_text(x, a) AS CAST(x AS JSON) ->> a, (x, a, b) AS CAST(x AS JSON) -> a ->> b, (x, a, b, c) AS CAST(x AS JSON) -> a -> b ->> c;
 CREATE MACRO pg_session.csm_jsonb_extract_path_text(x, a) AS CAST(x AS JSON) ->> a, (x, a, b) AS CAST(x AS JSON) -> a ->> b, (x, a, b, c) AS CAST(x AS JSON) -> a -> b ->> c;
 CREATE MACRO pg_session.csm_array_dims(x) AS '[1:' || nullif(len(x), 0) || ']';
-CREATE MACRO pg_session.csm_array_fill(x, dimensions) AS list_transform(generate_series(1, dimensions[1]), lambda i: x);
+CREATE MACRO pg_session.csm_array_fill(x, dimensions) AS CASE WHEN len(dimensions) > len(list_filter(dimensions, lambda d: d IS NOT NULL)) THEN error('22004: dimension values cannot be null')
+  WHEN len(dimensions) > 1 THEN error('0A000: arrays of arrays are not supported') ELSE list_transform(generate_series(1, dimensions[1]), lambda i: x) END;
 CREATE MACRO pg_session.csm_overlay(x, y, start) AS left(x, start - 1) || y || substr(x, start + length(y)),
   (x, y, start, replaced) AS left(x, start - 1) || y || substr(x, start + replaced);
 CREATE MACRO pg_session.csm_continuous(x DOUBLE) AS CAST(x AS DOUBLE), (x TIMESTAMP) AS x, (x TIMESTAMPTZ) AS x;
 CREATE MACRO pg_session.csm_sha256(x) AS unhex(sha256(x));
 CREATE MACRO pg_session.csm_to_number(x, template) AS CAST(regexp_replace(x, '[^0-9.+-]', '', 'g') AS DECIMAL(38, 10));
-CREATE MACRO pg_session.csm_width_bucket(x, low, high, buckets) AS CAST(CASE WHEN low < high THEN CASE WHEN x < low THEN 0 WHEN x >= high THEN buckets + 1 ELSE floor((x - low) * buckets / (high - low)) + 1 END
+CREATE MACRO pg_session.csm_width_bucket(x, low, high, buckets) AS CAST(CASE WHEN x IS NULL THEN NULL WHEN buckets <= 0 THEN error('2201G: count must be greater than zero')
+  WHEN low = high THEN error('2201G: lower bound cannot equal upper bound') WHEN low < high THEN CASE WHEN x < low THEN 0 WHEN x >= high THEN buckets + 1 ELSE floor((x - low) * buckets / (high - low)) + 1 END
   ELSE CASE WHEN x > low THEN 0 WHEN x <= high THEN buckets + 1 ELSE floor((low - x) * buckets / (low - high)) + 1 END END AS INTEGER);
 -- Intervals have months, days and microseconds. What is over goes to the next unit; all of one sign.
 CREATE MACRO pg_compat.interval_months(x) AS CAST(date_part('year', x) * 12 + date_part('month', x) AS BIGINT);
