@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"runtime/trace"
 	"container/list"
 	"context"
 	"errors"
@@ -47,6 +48,7 @@ type connection struct {
 	pipeline            pipelineState
 	since               time.Time // what runs now began, as Timed counts; zero: nothing has
 
+	good    bool
 	reports reports
 	running running
 	life    life
@@ -121,7 +123,13 @@ func (c *connection) converse() error {
 			err = c.refuse(refused)
 		case err == nil:
 			c.running.handle()
+			if c.good {
+				trace.Log(c.ctx, "good", messageName(message))
+			}
 			err = c.dispatch(message)
+			if c.good {
+				trace.Log(c.ctx, "good", "end "+messageName(message))
+			}
 			c.in.release()
 			c.running.handled(c.pipeline == pipelineOpen && c.in.network.Buffered() > 0)
 		}
@@ -258,7 +266,7 @@ func (c *connection) release() {
 		}
 		c.closePortals()
 		c.statements.closeAll()
-		c.in.charge.shrink(0)
+		c.in.end()
 		c.out.charge.shrink(0)
 		return c.session.Close()
 	})

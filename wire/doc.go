@@ -66,7 +66,8 @@
 //   - W7: after an error nothing of a pipeline is looked at until Sync, and exactly one ReadyForQuery answers it.
 //   - W8: what a client makes a connection keep beyond its fixed buffers is charged to the session's account before
 //     (Accounted): messages as they arrive, arguments of portals, buffers that rows fill until the client's next turn.
-//     What is refused fails its message, and no other.
+//     What is refused fails its message, and no other. Buffers of long messages are anybody's once nobody looks at the
+//     message any more (bodyPool): what is kept of one is a copy.
 //
 // # What it does not do
 //

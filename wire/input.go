@@ -26,7 +26,7 @@ type input struct {
 	begun   bool
 	kind    byte
 	length  int    // of the body
-	body    []byte // what has arrived of it; its buffer is used again
+	body    []byte // what has arrived of it; its buffer is used again, a long one by other connections
 	refused error  // the account's; the body is dropped
 	dropped int    // bytes of it that were
 
@@ -182,7 +182,7 @@ func (in *input) rest() error {
 // grow makes room for more of the body, if the account has it: twice for statements, whose text is a copy when it is
 // decoded.
 func (in *input) grow() {
-	size := min(max(2*cap(in.body), bodyKeptBytes), max(in.length, bodyKeptBytes))
+	size := bodies.room(min(max(2*cap(in.body), bodyKeptBytes), max(in.length, bodyKeptBytes)))
 	if size > bodyKeptBytes {
 		copies := int64(1)
 		if in.kind == 'Q' || in.kind == 'P' {
@@ -193,15 +193,18 @@ func (in *input) grow() {
 			return
 		}
 	}
-	grown := make([]byte, len(in.body), size)
+	grown := bodies.take(size)[:len(in.body)]
 	copy(grown, in.body)
+	bodies.give(in.body)
 	in.body = grown
 }
 
 // refuse drops the message. When even the whole of it would be more than the session may ever have, that is the better
 // reason.
 func (in *input) refuse(why error, whole int64) {
-	in.refused, in.dropped, in.body = why, len(in.body), nil
+	in.refused, in.dropped = why, len(in.body)
+	bodies.give(in.body)
+	in.body = nil
 	in.charge.shrink(0)
 	if err := in.charge.grow(whole); err != nil {
 		in.refused = err
@@ -215,11 +218,18 @@ func (in *input) release() {
 		return
 	}
 	if cap(in.body) > bodyKeptBytes {
+		bodies.give(in.body)
 		in.body = nil
 		in.messages = messages{} // they point into it
 	}
 	in.body = in.body[:0]
 	in.charge.shrink(0)
+}
+
+// end is for the last message, and one that did not come whole: nobody looks at them any more.
+func (in *input) end() {
+	in.begun, in.length = false, 0
+	in.release()
 }
 
 // of is the message of a type; nil: there is none.
