@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"runtime/trace"
 	"container/list"
 	"context"
 	"errors"
@@ -48,7 +47,6 @@ type connection struct {
 	pipeline            pipelineState
 	since               time.Time // what runs now began, as Timed counts; zero: nothing has
 
-	good    bool
 	reports reports
 	running running
 	life    life
@@ -123,13 +121,7 @@ func (c *connection) converse() error {
 			err = c.refuse(refused)
 		case err == nil:
 			c.running.handle()
-			if c.good {
-				trace.Log(c.ctx, "good", messageName(message))
-			}
 			err = c.dispatch(message)
-			if c.good {
-				trace.Log(c.ctx, "good", "end "+messageName(message))
-			}
 			c.in.release()
 			c.running.handled(c.pipeline == pipelineOpen && c.in.network.Buffered() > 0)
 		}
