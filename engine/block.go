@@ -30,8 +30,7 @@ type block struct {
 	duck bool
 	// Its snapshot is taken by the first statement that looks at data: until then the block costs nothing.
 	*transaction.Transaction
-	// before are the settings that ROLLBACK brings back, after those that COMMIT does; nil: nothing was SET, or not
-	// LOCAL.
+	// before are the settings that ROLLBACK brings back, after those that COMMIT does; nil: nothing was SET (LOCAL).
 	before, after *configuration.Values
 	// cursors that DECLARE opened, by name.
 	cursors map[string]*sqlCursor
@@ -44,11 +43,9 @@ type block struct {
 	temporary int
 	// restarted: DuckDB's transaction is younger than the block's snapshot.
 	restarted bool
-	// names that the block made, dropped or replaced, as its own DuckDB connection shows them; nil: no statement needed
-	// them.
+	// names that the block made, dropped or replaced, as its own DuckDB connection shows them; nil: nobody needed them.
 	names *names.Own
-	// rows are all that an implicit block has written, as long as they wait for its end; nil: none wait. Then tx is
-	// nil.
+	// rows are all that an implicit block has written, as long as they wait for its end, without tx; nil: none wait.
 	rows *gathering.Insertion
 	// executed counts the statements of the block; sole is the one of an implicit block that may be repeated.
 	executed int

@@ -18,8 +18,7 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Config of a node. The zero value is a node that keeps its catalog in a directory of its own and forgets it when it is
-// closed.
+// Config of a node. The zero value keeps its catalog in a directory of its own, and forgets it when it is closed.
 type Config struct {
 	// Directory keeps the catalog, and the region of a file fabric. Empty: a temporary one, removed by Close. Whoever removes a
 	// directory removes its region's file, too: in shared memory it would stay (see Abandoned).
@@ -28,8 +27,7 @@ type Config struct {
 	Node string
 	// Fabric is how the region reaches other processes, as memregion.ParseFabric reads it; empty means memregion.FabricShm.
 	Fabric memregion.FabricKind
-	// RegionDirectory is where the region's file lies: a tmpfs for shm (default /dev/shm), any file system for file
-	// (default Directory).
+	// RegionDirectory is where the region's file lies: a tmpfs for shm (/dev/shm), any file system for file (Directory).
 	RegionDirectory string
 	// RegionBytes is the hard cap of the lent region; 0: half of what RegionDirectory and the machine's memory allow. An existing
 	// region keeps its cap, unless this one is higher.
@@ -91,8 +89,7 @@ type Config struct {
 	Log *slog.Logger
 	// Fault is told of every fault point that the node reaches, so that tests can have it die there; nil in production.
 	Fault faults.Hook
-	// CutOffs changes from where on it is worth the while to split a query over nodes, so that tests have small ones split; nil in
-	// production.
+	// CutOffs changes from where on a query is split over nodes, so that tests have small ones split; nil in production.
 	CutOffs func(*distribute.Settings)
 	// Guesses changes every estimate of rows, distinct values and what conditions leave, so that tests see that no answer depends on one; nil in
 	// production.
@@ -105,11 +102,9 @@ type Config struct {
 
 // spoiled leaves steps of the protocol out. Nothing outside of this package's tests can set it: no program can be told to be wrong.
 type spoiled struct {
-	// lines stands between the protocol and this process' caches; use says who orders, see fabric.Fabric.LinesFor. It is not asked where caches are
-	// coherent.
+	// lines stands between the protocol and caches that are not coherent; use says who orders (fabric.Fabric.LinesFor).
 	lines func(use string, lines coherence.Lines) coherence.Lines
-	// credulous leaves checksums out where bytes are read first or sealed for others, so that tests see what a step that is left out leads to, and
-	// not that it is noticed.
+	// credulous leaves checksums out where bytes are read first or sealed, so that what a missing step leads to is seen.
 	credulous bool
 	// clock is what ways to copy are measured by, so that tests say which is the fastest; nil: time.Now.
 	clock func() time.Time

@@ -27,8 +27,7 @@ import (
 const CopyRowsPerBatch = files.RowsPerBatch
 
 // CopyIn runs a COPY … FROM STDIN: next gives one row's fields as text, nil for NULL, valid until the next call, and io.EOF at the
-// end. Nothing is stored unless all rows are good. It returns the command tag. Whoever cancels ctx, or closes the session, sees to it that
-// next returns.
+// end. Nothing is stored unless all rows are good. It returns the command tag. Who cancels ctx, or closes the session, makes next return.
 func (st *Statement) CopyIn(ctx context.Context, next func() ([][]byte, error)) (string, error) {
 	return st.CopyInLines(ctx, next, nil)
 }

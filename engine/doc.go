@@ -29,8 +29,7 @@
 //
 // An Engine is a node (Open) or a borrower of one (Attach). A Session is one user's conversation; a block is its open
 // transaction, explicit or the unit that one client message makes; a savepoint is what a block was at some time. What one
-// statement sees is a view of a snapshot (package snapshot). Facts are what planning needs of one table version (package
-// facts).
+// statement sees is a view of a snapshot (package snapshot). Facts are what planning needs of a version (package facts).
 //
 // # Invariants
 //

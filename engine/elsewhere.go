@@ -47,8 +47,7 @@ type elsewhere struct {
 	asText  bool
 }
 
-// asText tells whether the statement was planned as if its parameters were text, because nothing says what one of
-// them is.
+// asText tells whether the statement was planned as if its parameters were text: nothing says what one of them is.
 func (st *Statement) asText() bool {
 	return st.plan != nil && st.plan.AsText || st.elsewhere != nil && st.elsewhere.asText
 }

@@ -297,39 +297,40 @@ func (e *Engine) begin(s *catalog.Snapshot) *catalog.Transaction { return e.cata
 // snapshot pins the tables as they are now, after DuckDB's names have been brought up to date with them. The caller
 // releases the lease.
 func (e *Engine) snapshot(ctx context.Context) (*lease.Lease, error) {
-	var l *lease.Lease
-	if e.config.worker {
-		if l = e.borrower.Given(); l == nil {
-			return nil, sqlerror.New("XX000", "the node has given the worker no snapshot")
+	l, err := e.latest(ctx)
+	if err == nil {
+		if err = e.mirror.Follow(l.Snapshot.Contents); err != nil {
+			l.Release()
 		}
-	} else if e.borrower != nil {
-		shared, err := e.borrower.Snapshot(ctx)
-		if err != nil {
-			return nil, err
-		}
-		l = shared
-	} else {
-		s, err := e.catalog.Snapshot(ctx, catalog.Holder{Description: "session"})
-		if err != nil {
-			return nil, err
-		}
-		l = lease.New(s, nil)
 	}
-	if err := e.mirror.Follow(l.Snapshot.Contents); err != nil {
-		l.Release()
+	return l, err
+}
+
+// latest is snapshot for who needs no names of DuckDB's, or not yet: others may be bringing them up to date.
+func (e *Engine) latest(ctx context.Context) (*lease.Lease, error) {
+	if e.config.worker {
+		if l := e.borrower.Given(); l != nil {
+			return l, nil
+		}
+		return nil, sqlerror.New("XX000", "the node has given the worker no snapshot")
+	}
+	if e.borrower != nil {
+		return e.borrower.Snapshot(ctx)
+	}
+	s, err := e.catalog.Snapshot(ctx, catalog.Holder{Description: "session"})
+	if err != nil {
 		return nil, err
 	}
-	return l, nil
+	return lease.New(s, nil), nil
 }
 
 // follow brings DuckDB's names up to date once, so that trouble shows at the start.
 func (e *Engine) follow(ctx context.Context) error {
-	s, err := e.snapshot(ctx)
-	if err != nil {
-		return err
+	l, err := e.snapshot(ctx)
+	if err == nil {
+		l.Release()
 	}
-	s.Release()
-	return nil
+	return err
 }
 
 // trustworthy tells whether what was read since faults was counted may be handed out: no page was gone, nobody altered what by has read, and

@@ -544,3 +544,6 @@ func (s *Session) PlansLookup(ctx context.Context, sql string) (bool, error) {
 
 // ByKernels tells whether the Arrow kernels run the statement.
 func (st *Statement) ByKernels() bool { return st.plan != nil && st.plan.compute != nil }
+
+// NamesReached is the revision that DuckDB's names have been brought to.
+func NamesReached(e *Engine) catalog.Revision { return e.mirror.Reached() }

@@ -283,8 +283,7 @@ func (st *Statement) replanFor(ctx context.Context, v *snapshot.View) error {
 	return nil
 }
 
-// INSERT … VALUES of constants and parameters needs no DuckDB (package constantrows), and its rows need no chunk of
-// their
+// INSERT … VALUES of constants and parameters needs no DuckDB (package constantrows), and its rows no chunk of their
 // own: as long as the transaction does nothing else they wait, and go into one commit with those of others (gathering).
 //
 //	insert ─► rows ─► block.rows ─┬─► commit: gathering.Queue

@@ -77,6 +77,30 @@ func TestPlansBelongToTheirTables(t *testing.T) {
 	}
 }
 
+// Who runs a plan that stands does not wait until DuckDB's names follow what others have committed; who plans does.
+func TestPlansThatStandNeedNoNames(t *testing.T) {
+	e := open(t)
+	s, other := session(t, e), session(t, e)
+	exec(t, other, "CREATE TABLE t AS SELECT i AS a FROM range(1000) r(i); CREATE TABLE u (a bigint)")
+	const sql = "SELECT count(*), coalesce(max(a), 0) FROM t"
+	prepared, err := s.Prepare(t.Context(), sql+" ")
+	require.NoError(t, err)
+	defer prepared.Close()
+	want := rows(t, s, sql)
+
+	exec(t, other, "BEGIN; INSERT INTO u VALUES (1)")
+	before := engine.NamesReached(e)
+	exec(t, other, "COMMIT")
+	require.Equal(t, before, engine.NamesReached(e))
+	opened, err := prepared.Execute(t.Context(), nil)
+	require.NoError(t, err)
+	require.NoError(t, opened.Close())
+	require.Equal(t, want, rows(t, s, sql))
+	require.Equal(t, before, engine.NamesReached(e))
+	require.Equal(t, want, rows(t, s, sql+" -- planned anew"))
+	require.Greater(t, engine.NamesReached(e), before)
+}
+
 // A text that was asked before has the plan that it had, and the answer that it has now.
 func TestPlansAreKept(t *testing.T) {
 	ctx := context.Background()

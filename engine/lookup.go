@@ -86,6 +86,14 @@ func (s *Session) newScan(ctx context.Context, v *snapshot.View, version *catalo
 	return t
 }
 
+// show has DuckDB's names follow what v shows, before a text is planned.
+func (s *Session) show(v *snapshot.View) error {
+	if err := s.engine.mirror.Follow(v.Lease.Snapshot.Contents); err != nil {
+		return err
+	}
+	return s.followSearchPath(v.Contents)
+}
+
 // followSearchPath makes DuckDB look for bare names where the session does for a statement that sees contents.
 func (s *Session) followSearchPath(contents *catalog.Contents) error {
 	want := names.Sought{Path: s.settings.SearchPath, Contents: contents}

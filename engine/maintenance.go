@@ -12,8 +12,7 @@ import (
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// Statements that PostgreSQL needs and we hardly do: what they name must be there all the same, and what they would change must
-// not be.
+// Statements that PostgreSQL needs and we hardly do: what they name must be there, and what they would change must not.
 
 // doNothing is VACUUM, ANALYZE, CHECKPOINT and the like.
 func (st *Statement) doNothing(ctx context.Context, head *statement.NoOp) (*Rows, error) {
@@ -73,8 +72,7 @@ func (s *Session) setConstraints(ctx context.Context, head *statement.SetConstra
 	return done("SET CONSTRAINTS", 0), nil
 }
 
-// mayFreeze holds COPY … FREEZE to PostgreSQL's rule: only rows of a table that nobody else can see may be written as if they had always
-// been there.
+// mayFreeze holds COPY … FREEZE to PostgreSQL's rule: rows may always have been there if nobody else can see the table.
 func (s *Session) mayFreeze(tx *catalog.Transaction, head *statement.Copy, table catalog.Table) error {
 	if !head.Freeze() || slices.Contains(tx.Redefined(), table.Name) ||
 		s.block != nil && slices.Contains(s.block.emptied, table.ID) {

@@ -165,6 +165,9 @@ func (s *Session) planOnce(ctx context.Context, st *Statement, v *snapshot.View)
 			return q, nil
 		}
 	}
+	if err := s.show(v); err != nil {
+		return nil, err
+	}
 	in := st.source(text)
 	if st.postgres && st.parsed.Tree == nil { // the plan that was kept does not stand any more
 		st.parsed.Tree = in.Tree

@@ -273,13 +273,14 @@ func (s *Session) see(ctx context.Context) (*snapshot.View, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.followSearchPath(v.Contents); err != nil {
+	if err := s.show(v); err != nil {
 		v.Release()
 		return nil, err
 	}
 	return v, nil
 }
 
+// pin is see without the names: for a plan that still stands, which needs none, and who asks does not wait for those that follow.
 func (s *Session) pin(ctx context.Context) (*snapshot.View, error) {
 	v, err := s.pinShared(ctx)
 	if err != nil {
@@ -313,7 +314,7 @@ func (s *Session) pinShared(ctx context.Context) (*snapshot.View, error) {
 		s.turn.Pause()
 		defer s.turn.Resume()
 	}
-	l, err := s.engine.snapshot(ctx)
+	l, err := s.engine.latest(ctx)
 	if err != nil {
 		return nil, err
 	}

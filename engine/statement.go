@@ -281,8 +281,7 @@ func (st *Statement) close() {
 	st.planned = nil
 }
 
-// Execute runs the statement. Close the rows before the session runs another one, or let it read them into memory. ctx is that of the
-// rows, too.
+// Execute runs the statement. Close the rows before the session runs another one, or let it keep them. ctx is theirs, too.
 func (st *Statement) Execute(ctx context.Context, args []any) (*Rows, error) {
 	s := st.session
 	if err := s.life.Enter(); err != nil {
@@ -381,6 +380,11 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 		return err
 	}
 	defer v.Release()
+	if st.parsed.Tree != nil { // otherwise its plan is kept, and stands for the most part
+		if err := s.show(v); err != nil {
+			return err
+		}
+	}
 	if err := st.typed(ctx, v); err != nil {
 		return err
 	}
@@ -389,9 +393,6 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 	}
 	plan, gone, err := st.planElsewhere(ctx, v)
 	if gone || err != nil {
-		return err
-	}
-	if err := s.followSearchPath(v.Contents); err != nil {
 		return err
 	}
 	if plan == nil {
@@ -438,7 +439,7 @@ func (st *Statement) replan(ctx context.Context) (*snapshot.View, error) {
 	v := st.planned
 	if st.planned = nil; v == nil {
 		var err error
-		if v, err = s.see(ctx); err != nil {
+		if v, err = s.pin(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -473,6 +474,9 @@ func (st *Statement) planAgain(ctx context.Context, text string, v *snapshot.Vie
 		return nil, err
 	}
 	defer over()
+	if err := st.session.show(v); err != nil {
+		return nil, err
+	}
 	return st.session.planQuery(ctx, st.source(text), v)
 }
 

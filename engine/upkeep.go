@@ -22,8 +22,7 @@ import (
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// What the engine asks its keeper, who knows where chunks lie and should (package upkeep), and what the keeper asks
-// the engine.
+// What the engine asks its keeper, who knows where chunks lie and should (package upkeep), and is asked by it.
 
 // newKeeper requires the node, or the attachment, and what memory there is.
 func (e *Engine) newKeeper() *upkeep.Keeper {

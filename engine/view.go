@@ -102,8 +102,7 @@ func (st *Statement) createTemporaryView(ctx context.Context, head *statement.Cr
 	return rows, err
 }
 
-// followName writes a table's new name into the views that read it. tx has renamed the table, and before is what was
-// visible then.
+// followName writes a table's new name into the views that read it. tx has renamed it; before is what was visible then.
 func (s *Session) followName(ctx context.Context, tx *catalog.Transaction, before *snapshot.View,
 	from, to catalog.TableName) error {
 	asked := s.viewsAsked(ctx, tx, before)

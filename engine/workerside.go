@@ -20,8 +20,7 @@ import (
 	"github.com/csmsql/csmsql/engine/workforce"
 )
 
-// ServeWorker makes this process a worker of the node that has started it, and returns when that has no use for it
-// any more.
+// ServeWorker makes this process a worker of the node that has started it, and returns when that needs it no more.
 func ServeWorker() error {
 	return worker.Serve(&workerSide{sessions: worker.Recent[*workerSession]{Most: workerSessionsMax}})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,8 @@ import (
 // for every view the view. So DuckDB's own dialect, DESCRIBE, SHOW TABLES and views resolve names, while what they read
 // is always the statement's snapshot: csm_table asks the session for it.
 type Mirror struct {
+	reached atomic.Pointer[reached] // set under mu; read by who need not wait for those that follow
+
 	mu   sync.Mutex // guards everything below; above DuckDB's locks
 	conn *duckdb.Connection
 	seen *catalog.Contents
@@ -38,6 +41,15 @@ type Mirror struct {
 	// catalogs: PostgreSQL's are there. It is set under mu, and never reset.
 	catalogs atomic.Bool
 }
+
+// reached is what DuckDB's names have been brought to. Immutable.
+type reached struct {
+	revision catalog.Revision
+	schemas  map[string]bool
+}
+
+// Reached is the revision that the names have been brought to.
+func (m *Mirror) Reached() catalog.Revision { return m.reached.Load().revision }
 
 // Open makes the names of a database that all its sessions share. system are the tables of the schema csm.
 func (m *Mirror) Open(db *duckdb.Database, system map[string]*arrow.Schema, log *slog.Logger) error {
@@ -53,6 +65,7 @@ func (m *Mirror) Open(db *duckdb.Database, system map[string]*arrow.Schema, log 
 		log.Warn("DuckDB cannot show a table", "table", name.String(), "error", err)
 	}
 	m.shown.schemas[SystemSchema] = true
+	m.reach(0)
 	if err := errors.Join(showSystem(conn.Exec, duckdb.CatalogName, m.system), pgcatalog.Install(conn.Exec)); err != nil {
 		return err
 	}
@@ -61,10 +74,17 @@ func (m *Mirror) Open(db *duckdb.Database, system map[string]*arrow.Schema, log 
 }
 
 // Has tells whether DuckDB knows the schema.
-func (m *Mirror) Has(schema string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.shown.schemas[schema]
+func (m *Mirror) Has(schema string) bool { return m.reached.Load().schemas[schema] }
+
+// reach tells those who do not wait what the names are now. Requires mu, once the mirror is open.
+func (m *Mirror) reach(revision catalog.Revision) {
+	schemas := m.shown.schemas
+	if before := m.reached.Load(); before != nil && maps.Equal(before.schemas, schemas) {
+		schemas = before.schemas
+	} else {
+		schemas = maps.Clone(schemas)
+	}
+	m.reached.Store(&reached{revision, schemas})
 }
 
 // Close ends its connection; the names stay as they are.
@@ -137,6 +157,9 @@ func (m *Mirror) makeCatalogsLocked() error {
 
 // Follow brings DuckDB's names to contents, unless something newer was there already.
 func (m *Mirror) Follow(contents *catalog.Contents) error {
+	if reached := m.Reached(); reached > 0 && reached >= contents.Revision() {
+		return nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.seen != nil && m.seen.Revision() >= contents.Revision() {
@@ -150,12 +173,14 @@ func (m *Mirror) Follow(contents *catalog.Contents) error {
 	m.planning = contents
 	defer func() { m.planning = nil }()
 	if err := m.shown.follow(contents); err != nil {
+		m.reach(m.Reached()) // of the schemas it may have made some
 		return fmt.Errorf("follow the catalog: %w", err)
 	}
 	if !contents.SharesViews(m.seen) {
 		m.words.keep(contents)
 	}
 	m.seen = contents
+	m.reach(contents.Revision())
 	return nil
 }
 

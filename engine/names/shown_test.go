@@ -123,3 +123,20 @@ func TestFollowingGoesOnAfterAnError(t *testing.T) {
 	require.NoError(t, n.follow(second))
 	require.Equal(t, map[string]bool{`"u0"`: true, `"u1"`: true, `"u2"`: true, `"u3"`: true}, has)
 }
+
+// Who sees what the names have been brought to already waits for nobody who brings them farther.
+func TestNobodyWaitsForNamesThatAreThere(t *testing.T) {
+	snapshot, err := catalog.NewRemoteSnapshot(&catalog.SnapshotRecord{Revision: 7, Schemas: []string{"public", "more"}}, nil, catalog.RemoteOptions{})
+	require.NoError(t, err)
+	var m Mirror
+	m.shown = newShownNames("csmsql", func(string) error { return nil }, &m.words)
+	m.reach(0)
+	require.False(t, m.Has("more"))
+	require.NoError(t, m.Follow(snapshot.Contents))
+	require.Equal(t, snapshot.Contents.Revision(), m.Reached())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	require.NoError(t, m.Follow(snapshot.Contents))
+	require.True(t, m.Has("more"))
+	require.False(t, m.Has("less"))
+}
