@@ -62,3 +62,43 @@ func TestBuffersOfBodiesAreUsedAgain(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(length*times*3/4))
 }
+
+// counted is an account that refuses nothing.
+type counted struct {
+	unaccounted
+	bytes int64
+}
+
+func (c *counted) Take(_ string, bytes int64) error { c.bytes += bytes; return nil }
+func (c *counted) Give(_ string, bytes int64)       { c.bytes -= bytes }
+
+// While a statement runs its text is kept once: its message's buffer is for others, and on nobody's account.
+func TestTextsAreKeptOnce(t *testing.T) {
+	text := "SELECT '" + string(bytes.Repeat([]byte{'x'}, 1_000_000)) + "'"
+	message, err := (&pgproto3.Query{String: text}).Encode(nil)
+	require.NoError(t, err)
+	message, err = (&pgproto3.Parse{Query: text}).Encode(message)
+	require.NoError(t, err)
+	message, err = (&pgproto3.CopyData{Data: []byte(text)}).Encode(message)
+	require.NoError(t, err)
+	var account counted
+	in := newInput(bytes.NewReader(message), MaxMessageBytesDefault)
+	in.charge.account = &account
+
+	query, err := in.next()
+	require.NoError(t, err)
+	require.EqualValues(t, in.length, account.bytes)
+	require.Nil(t, in.body)
+	require.Equal(t, text, query.(*pgproto3.Query).String)
+	parse, err := in.next()
+	require.NoError(t, err)
+	require.EqualValues(t, in.length, account.bytes)
+	require.Nil(t, in.body)
+	require.Equal(t, text, parse.(*pgproto3.Parse).Query)
+	data, err := in.next()
+	require.NoError(t, err)
+	require.EqualValues(t, cap(in.body), account.bytes)
+	require.Equal(t, text, string(data.(*pgproto3.CopyData).Data))
+	in.release()
+	require.Zero(t, account.bytes)
+}

@@ -123,7 +123,21 @@ func (in *input) next() (pgproto3.FrontendMessage, error) {
 		in.refused = nil
 		return nil, &refusedMessage{in.kind, err}
 	}
-	return message, message.Decode(in.body)
+	err := message.Decode(in.body)
+	if in.copied() && cap(in.body) > bodyKeptBytes { // while the statement runs, its text is enough
+		in.rid()
+		in.charge.shrink(int64(in.length))
+	}
+	return message, err
+}
+
+// copied tells whether the decoded message has nothing of its body, but a copy.
+func (in *input) copied() bool { return in.kind == 'Q' || in.kind == 'P' }
+
+// rid gives the body's buffer to others.
+func (in *input) rid() {
+	bodies.give(in.body)
+	in.body = nil
 }
 
 // ends tells whether the next message has come, and is Sync.
@@ -185,7 +199,7 @@ func (in *input) grow() {
 	size := bodies.room(min(max(2*cap(in.body), bodyKeptBytes), max(in.length, bodyKeptBytes)))
 	if size > bodyKeptBytes {
 		copies := int64(1)
-		if in.kind == 'Q' || in.kind == 'P' {
+		if in.copied() {
 			copies = 2
 		}
 		if err := in.charge.grow(copies * int64(size)); err != nil {
@@ -203,8 +217,7 @@ func (in *input) grow() {
 // reason.
 func (in *input) refuse(why error, whole int64) {
 	in.refused, in.dropped = why, len(in.body)
-	bodies.give(in.body)
-	in.body = nil
+	in.rid()
 	in.charge.shrink(0)
 	if err := in.charge.grow(whole); err != nil {
 		in.refused = err
@@ -217,10 +230,11 @@ func (in *input) release() {
 	if in.begun {
 		return
 	}
+	if in.length > bodyKeptBytes {
+		in.messages = messages{} // they point into it, or are as long
+	}
 	if cap(in.body) > bodyKeptBytes {
-		bodies.give(in.body)
-		in.body = nil
-		in.messages = messages{} // they point into it
+		in.rid()
 	}
 	in.body = in.body[:0]
 	in.charge.shrink(0)
