@@ -19,16 +19,34 @@ type Sum struct {
 	Unknown bool
 }
 
+// sumRows is how many rows are hashed at once: what that takes stays in the processor's cache, however long a batch is.
+const sumRows = 8192
+
 // Add takes the rows of a batch, as values of the schema's types. An error (0A000) says that values of some type cannot
 // be hashed.
 func (s *Sum) Add(ctx context.Context, batch arrow.RecordBatch, schema *arrow.Schema) error {
-	hashes := make([]uint64, batch.NumRows())
-	for i, f := range schema.Fields() {
-		if err := foldValues(ctx, hashes, batch.Column(i), f.Type); err != nil {
+	added, hashes := *s, make([]uint64, min(batch.NumRows(), sumRows))
+	for at := int64(0); at < batch.NumRows(); at += sumRows {
+		run := batch.NewSlice(at, min(at+sumRows, batch.NumRows()))
+		err := added.addRun(ctx, hashes[:run.NumRows()], run, schema)
+		run.Release()
+		if err != nil {
 			return err
 		}
 	}
-	s.Rows += batch.NumRows()
+	*s = added
+	return nil
+}
+
+// addRun hashes rows into hashes, which it clears.
+func (s *Sum) addRun(ctx context.Context, hashes []uint64, run arrow.RecordBatch, schema *arrow.Schema) error {
+	clear(hashes)
+	for i, f := range schema.Fields() {
+		if err := foldValues(ctx, hashes, run.Column(i), f.Type); err != nil {
+			return err
+		}
+	}
+	s.Rows += run.NumRows()
 	for _, h := range hashes {
 		s.Total += mix(h)
 	}

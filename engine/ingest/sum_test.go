@@ -3,6 +3,7 @@ package ingest_test
 import (
 	"context"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,4 +116,26 @@ func BenchmarkSum(b *testing.B) {
 		require.NoError(b, s.Add(context.Background(), batch, schema))
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(batch.NumRows()*batch.NumCols()), "ns/value")
+}
+
+// What it takes to hash rows does not grow with them: those of a chunk took as much as a column.
+func TestSumTakesLittle(t *testing.T) {
+	const rows = 1 << 20
+	builder := array.NewInt64Builder(memory.DefaultAllocator)
+	defer builder.Release()
+	for i := range rows {
+		builder.Append(int64(i))
+	}
+	column := builder.NewInt64Array()
+	defer column.Release()
+	schema := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	batch := array.NewRecordBatch(schema, []arrow.Array{column}, rows)
+	defer batch.Release()
+	var s ingest.Sum
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	require.NoError(t, s.Add(t.Context(), batch, schema))
+	runtime.ReadMemStats(&after)
+	require.EqualValues(t, rows, s.Rows)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(rows))
 }
