@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -35,7 +36,7 @@ type Call struct {
 const callsMax = 1 << 12
 
 // CallsSetConfig tells whether a text may call it.
-func CallsSetConfig(text string) bool { return strings.Contains(strings.ToLower(text), "set_config") }
+func CallsSetConfig(text string) bool { return lex.Mentions(text, "set_config") }
 
 // RefuseAsking is the error of a text that asks for what it may have set.
 func RefuseAsking(text string) error {

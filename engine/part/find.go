@@ -80,9 +80,8 @@ func find(st *statement.Statement) (*Parts, error) {
 
 // mentions tells whether a text may have a part.
 func mentions(text string) bool {
-	text = strings.ToLower(text)
-	return strings.Contains(text, "for") || strings.Contains(text, "with") &&
-		(strings.Contains(text, "insert") || strings.Contains(text, "update") || strings.Contains(text, "delete"))
+	return lex.Mentions(text, "for") || lex.Mentions(text, "with") &&
+		(lex.Mentions(text, "insert") || lex.Mentions(text, "update") || lex.Mentions(text, "delete"))
 }
 
 func unread() error {

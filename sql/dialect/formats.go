@@ -9,6 +9,7 @@ import (
 
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/tree"
 )
@@ -128,7 +129,7 @@ func isAnyLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // Formats writes such calls in DuckDB's way, and tells whether there were any.
 func Formats(s Source) (Source, bool) {
-	if s.Tree == nil || !strings.Contains(strings.ToLower(s.Text()), "to_char") {
+	if s.Tree == nil || !lex.Mentions(s.Text(), "to_char") {
 		return s, false
 	}
 	calls := map[int]formatCall{} // by their offsets

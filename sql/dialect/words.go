@@ -62,8 +62,7 @@ func mayMatchPatterns(text string) bool {
 	if strings.IndexByte(text, '~') >= 0 {
 		return true
 	}
-	lower := strings.ToLower(text)
-	return strings.Contains(lower, "like") && (strings.Contains(lower, "any") || strings.Contains(lower, "all") || strings.Contains(lower, "some"))
+	return lex.Mentions(text, "like") && (lex.Mentions(text, "any") || lex.Mentions(text, "all") || lex.Mentions(text, "some"))
 }
 
 // Expression is an expression in the words that DuckDB is given.

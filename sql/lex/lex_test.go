@@ -248,6 +248,21 @@ func checkNames(t require.TestingT, a, b string) {
 	}
 }
 
+// Mentions finds what strings.Contains finds in a text whose ASCII letters are small, and copies nothing of it.
+func TestMentions(t *testing.T) {
+	for _, c := range []struct {
+		text, word string
+		found      bool
+	}{
+		{"", "for", false}, {"fo", "for", false}, {"for", "for", true}, {"xFOr", "for", true}, {"FO R", "for", false},
+		{"set_Config(", "set_config", true}, {"set-config", "set_config", false}, {"\u017Fet_config", "set_config", false},
+	} {
+		require.Equal(t, c.found, lex.Mentions(c.text, c.word), c.text)
+	}
+	long := strings.Repeat("SELECT 1, ", 1000) + "Variadic"
+	require.Zero(t, testing.AllocsPerRun(10, func() { require.True(t, lex.Mentions(long, "variadic")) }))
+}
+
 func TestSame(t *testing.T) {
 	for _, alike := range [][2]string{{"", ""}, {"aZ_1", "Az_1"}, {"ä", "ä"}} {
 		require.True(t, lex.Same(alike[0], alike[1]), alike)

@@ -25,6 +25,17 @@ func Fold(s string) string {
 	return s
 }
 
+// Mentions tells whether a word in lower case is anywhere in a text, in whatever case: what most texts are spared by. It
+// copies nothing, however long they are.
+func Mentions(text, word string) bool {
+	for at := range len(text) - len(word) + 1 {
+		if lower(text[at]) == word[0] && Same(text[at:at+len(word)], word) {
+			return true
+		}
+	}
+	return false
+}
+
 // Same compares names as DuckDB's catalog does, and keywords as both parsers do: only ASCII letters have two cases.
 func Same(a, b string) bool {
 	if len(a) != len(b) {

@@ -1,18 +1,17 @@
 package statement
 
 import (
-	"strings"
-
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // ignoredWords refuses what DuckDB's parser takes and forgets: VARIADIC before the last argument of a function.
 func (s *Statement) ignoredWords() error {
-	if s.Tree == nil || !strings.Contains(strings.ToLower(s.Text), "variadic") {
+	if s.Tree == nil || !lex.Mentions(s.Text, "variadic") {
 		return nil
 	}
 	if at := variadicCall(s.Tree.ProtoReflect()); at >= 0 {
