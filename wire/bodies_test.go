@@ -64,10 +64,7 @@ func TestBuffersOfBodiesAreUsedAgain(t *testing.T) {
 }
 
 // counted is an account that refuses nothing.
-type counted struct {
-	unaccounted
-	bytes int64
-}
+type counted struct{ bytes int64 }
 
 func (c *counted) Take(_ string, bytes int64) error { c.bytes += bytes; return nil }
 func (c *counted) Give(_ string, bytes int64)       { c.bytes -= bytes }

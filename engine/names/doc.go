@@ -19,7 +19,8 @@
 //
 // # Lock order
 //
-// Mirror.mu → DuckDB's locks. An Own is its session's.
+// Mirror.mu → DuckDB's locks, and DuckDB runs statements meanwhile. Who asks for what the names have been brought to
+// already takes none (Mirror.reached). An Own is its session's.
 //
 // # What it does not do
 //
