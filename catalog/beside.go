@@ -43,16 +43,17 @@ func (c *Contents) keptBeside(other *Contents) (bytes int64) {
 	for was, is := range c.ViewsSince(other) {
 		bytes += noteBytes + 3*hugetable.PathBytes(c.names.Len())
 		if is != nil {
-			bytes += is.keptBeside(was)
+			bytes += viewBeside(is, was)
 		}
 	}
+	bytes += c.keptBesideTypes(other)
 	for d := range persistent.Difference(other.schemas, c.schemas) {
 		bytes += noteBytes + hugetable.PathBytes(c.schemas.Len()) + int64(len(d.Key)+len(d.After.comment))
 	}
 	return bytes
 }
 
-func (v *View) keptBeside(other *View) int64 {
+func viewBeside(v, other *View) int64 {
 	bytes := int64(noteBytes)
 	if other == nil {
 		other = &View{}

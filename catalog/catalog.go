@@ -196,8 +196,8 @@ func (c *Catalog) read(ctx context.Context) (*reading, error) {
 		catalog: c, contents: newContents(), names: map[TableName]Revision{},
 		regions: map[memregion.RegionID]*RegionRecord{}, members: map[string]*Member{},
 	}
-	prefixes := []string{formatKey, commitKey, schemaPrefix, namePrefix, tablePrefix, viewPrefix, keptPrefix, regionPrefix,
-		nodePrefix, presencePrefix}
+	prefixes := []string{formatKey, commitKey, schemaPrefix, namePrefix, tablePrefix, viewPrefix, typePrefix, keptPrefix,
+		regionPrefix, nodePrefix, presencePrefix}
 	revision, err := c.store.Scan(ctx, prefixes, func(item store.Item) error {
 		if err := r.item(item); err != nil {
 			return fmt.Errorf("record %q: %w", item.Key, err)
@@ -237,6 +237,12 @@ func (r *reading) item(item store.Item) error {
 			return err
 		}
 		r.contents.setView(v.Name, viewEntry{view: v, revision: item.Revision})
+	case typePrefix:
+		t, err := decodeType(item.Value)
+		if err != nil {
+			return err
+		}
+		r.contents.setType(t.Name, typeEntry{t, item.Revision})
 	case keptPrefix:
 		key, err := parseKept(rest)
 		if err != nil {
@@ -261,14 +267,12 @@ func (r *reading) item(item store.Item) error {
 
 // check joins names and relations: each must have the other.
 func (r *reading) check() error {
-	if found := r.contents.tables.Len() + r.contents.views.Len(); found != len(r.names) {
-		return damaged("names", fmt.Errorf("%d names for %d tables and views", len(r.names), found))
+	if found := r.contents.tables.Len() + r.contents.views.Len() + r.contents.types.Len(); found != len(r.names) {
+		return damaged("names", fmt.Errorf("%d names for %d tables, views and types", len(r.names), found))
 	}
 	for name := range r.names {
-		_, table := r.contents.tables.Get(name)
-		_, view := r.contents.views.Get(name)
-		if table == view || !r.contents.HasSchema(name.Schema) {
-			return damaged("names", fmt.Errorf("%q names no table or view, or both, or has no schema", name))
+		if identity(r.contents, name) == 0 || !r.contents.HasSchema(name.Schema) {
+			return damaged("names", fmt.Errorf("%q names no table, view or type, or has no schema", name))
 		}
 	}
 	return nil

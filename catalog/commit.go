@@ -102,7 +102,8 @@ func (w *commit) add(ctx context.Context, r *request) error {
 func (w *commit) changedRows(ctx context.Context, t *Transaction, name TableName) (*TableVersion, error) {
 	before, existed := t.base.tables.Get(name)
 	after, exists := t.own.tables.Get(name)
-	same := w.current.views.Of(name) == t.base.views.Of(name) && w.sameRows(t, name)
+	same := w.current.views.Of(name) == t.base.views.Of(name) && w.current.types.Of(name) == t.base.types.Of(name) &&
+		w.sameRows(t, name)
 	for _, v := range []*TableVersion{before.version, w.current.tables.Of(name).version} {
 		// Its pages may die by this; what is in them must be known by then.
 		if v == nil {
@@ -180,6 +181,7 @@ func (w *commit) redefine(ctx context.Context, t *Transaction, rows map[TableNam
 	}
 	w.readers(t)
 	w.alteredBelow(t, rows)
+	w.typesAltered(t)
 	for _, c := range t.keptRead {
 		w.compares(c)
 	}
@@ -267,6 +269,7 @@ func (w *commit) relation(ctx context.Context, t *Transaction, name TableName) e
 	_, isTable := t.base.tables.Get(name)
 	table := w.current.tables.Of(name) // which has the rows that it had, or this is a conflict
 	view, isView := t.base.views.Get(name)
+	userType, isType := t.base.types.Get(name)
 	w.next.drop(name)
 	switch {
 	case isTable:
@@ -283,10 +286,12 @@ func (w *commit) relation(ctx context.Context, t *Transaction, name TableName) e
 			w.remove(setKey(counter))
 		}
 		w.remove(nameKey(name))
+	case isType:
+		w.typeRelation(userType, name)
 	default:
 		w.compares(unchanged(nameKey(name), 0))
 	}
-	return w.newRelation(ctx, t, name, isTable || isView)
+	return w.newRelation(ctx, t, name, isTable || isView || isType)
 }
 
 // readers sees to it that no view is made over what is gone, and nothing goes below a view that was made since
@@ -300,6 +305,8 @@ func (w *commit) readers(t *Transaction) {
 		key := tableKey(id)
 		if _, view := t.base.views.Get(name); view {
 			key = viewKey(id)
+		} else if _, is := t.base.types.Get(name); is {
+			key = typeKey(id)
 		}
 		w.compares(store.Present(key))
 		w.compares(store.Present(nameKey(name)))
@@ -330,7 +337,8 @@ func (w *commit) alteredBelow(t *Transaction, rows map[TableName]*TableVersion) 
 func (w *commit) newRelation(ctx context.Context, t *Transaction, name TableName, existed bool) error {
 	table, isTable := t.own.tables.Get(name)
 	view, isView := t.own.views.Get(name)
-	if (isTable || isView) && !existed && !t.schema[name.Schema] {
+	userType, isType := t.own.types.Get(name)
+	if (isTable || isView || isType) && !existed && !t.schema[name.Schema] {
 		if w.current.schemas.Of(name.Schema) != t.base.schemas.Of(name.Schema) {
 			return conflict("schema", name.Schema)
 		}
@@ -345,13 +353,15 @@ func (w *commit) newRelation(ctx context.Context, t *Transaction, name TableName
 		w.next.setTable(name, tableEntry{version: v})
 		w.changed[name] = true
 	case isView:
-		record, err := view.view.encode()
+		record, err := view.view.Encode()
 		if err != nil {
 			return err
 		}
 		w.put(viewKey(view.view.ID), record)
 		w.put(nameKey(name), encodeName(kindView, view.view.ID))
 		w.next.setView(name, viewEntry{view: view.view})
+	case isType:
+		w.newType(userType, name)
 	}
 	return nil
 }
@@ -510,6 +520,9 @@ func (w *commit) date(t *Transaction, revision Revision) {
 		}
 		if e, ok := w.next.views.Get(name); ok {
 			w.next.setView(name, viewEntry{e.view, revision})
+		}
+		if e, ok := w.next.types.Get(name); ok {
+			w.next.setType(name, typeEntry{e.is, revision})
 		}
 	}
 }

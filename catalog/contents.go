@@ -19,7 +19,8 @@ type Contents struct {
 	schemas  persistent.Map[string, schemaEntry]
 	tables   persistent.Map[TableName, tableEntry]
 	views    persistent.Map[TableName, viewEntry]
-	names    persistent.Map[TableID, TableName]   // of tables and views
+	types    persistent.Map[TableName, typeEntry]
+	names    persistent.Map[TableID, TableName]   // of tables, views and types
 	alike    persistent.Map[foldedName, struct{}] // their names, in an order without regard to case
 	kept     persistent.Map[keptKey, keptEntry]   // former versions of tables, also of those that are gone
 }
@@ -45,6 +46,7 @@ func newContents() *Contents {
 		schemas: persistent.New[string, schemaEntry](strings.Compare),
 		tables:  persistent.New[TableName, tableEntry](compareNames),
 		views:   persistent.New[TableName, viewEntry](compareNames),
+		types:   persistent.New[TableName, typeEntry](compareNames),
 		names:   persistent.New[TableID, TableName](cmp.Compare[TableID]),
 		alike:   persistent.New[foldedName, struct{}](foldedName.compare),
 		kept:    newKept(),
@@ -81,12 +83,13 @@ func (c *Contents) name(id TableID, name TableName) {
 	c.names, c.alike = c.names.With(id, name), c.alike.With(folded(name), struct{}{})
 }
 
-// drop takes out the table or view of a name, if there is one.
+// drop takes out what has a name, if anything does.
 func (c *Contents) drop(name TableName) {
 	if id := identity(c, name); c.names.Of(id) == name {
 		c.names = c.names.Without(id)
 	}
-	c.tables, c.views, c.alike = c.tables.Without(name), c.views.Without(name), c.alike.Without(folded(name))
+	c.tables, c.views, c.types = c.tables.Without(name), c.views.Without(name), c.types.Without(name)
+	c.alike = c.alike.Without(folded(name))
 }
 
 // With is what one query sees that reads the results of its own parts beside the tables: the versions hide tables
@@ -145,6 +148,9 @@ func (c *Contents) SameNames(other *Contents) bool {
 	for range c.ViewsSince(other) {
 		return false
 	}
+	for range c.typesSince(other) {
+		return false
+	}
 	for was, is := range c.TablesSince(other) {
 		if was == nil || is == nil || was.Table().ID != is.Table().ID || !hugetable.SameNumbers(was, is) {
 			return false
@@ -186,7 +192,7 @@ func (c *Contents) View(name TableName) (*View, bool) {
 	return e.view, ok
 }
 
-// Alike lists the names of tables and views that are a name if case does not matter, in order.
+// Alike lists the names of tables, views and types that are a name if case does not matter, in order.
 func (c *Contents) Alike(name TableName) iter.Seq[TableName] {
 	first := foldedName{folded: folded(name).folded}
 	return func(yield func(TableName) bool) {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/csmsql/csmsql/catalog/internal/message"
+	"github.com/csmsql/csmsql/catalog/record"
 	"github.com/csmsql/csmsql/catalog/store"
 )
 
@@ -13,50 +13,12 @@ import (
 // commit of a table compares it, nor does a change of it take part in one. Who uses one reserves many numbers with one
 // change (package engine/sequence).
 
-// CounterID names a counter for ever.
-type CounterID uint64
-
 // Count is how far a counter has come.
-type Count struct {
-	// Last number that was given out, or, unless it is Given, the one that comes first.
-	Last  int64
-	Given bool
-	// Set counts how often it was set, and not only given out from.
-	Set uint64
-}
-
-const (
-	countLast  = 1
-	countGiven = 2
-	countSet   = 3
-)
-
-func (c *Count) encode() []byte {
-	w := message.Writer{}
-	w.Int(countLast, c.Last)
-	if c.Given {
-		w.Uint(countGiven, 1)
-	}
-	w.OptionalUint(countSet, c.Set)
-	return w.Buf
-}
+type Count = record.Count
 
 func decodeCount(data []byte) (*Count, error) {
-	c := &Count{}
-	r := message.NewReader(data)
-	for r.Next() {
-		switch r.Field() {
-		case countLast:
-			c.Last = r.Int()
-		case countGiven:
-			c.Given = r.Uint() != 0
-		case countSet:
-			c.Set = r.Uint()
-		default:
-			r.Skip()
-		}
-	}
-	return c, damaged("counter", r.Err())
+	c, err := record.DecodeCount(data)
+	return c, damaged("counter", err)
 }
 
 // NewCounter names a counter that nobody has. It has no record before it is changed.
@@ -108,7 +70,7 @@ func (c *Catalog) changeCounter(ctx context.Context, id CounterID, tell bool,
 		}
 		t := store.Transaction{
 			Compares: []store.Compare{unchanged(counterKey(id), revision)},
-			Puts:     []store.Item{{Key: counterKey(id), Value: next.encode()}},
+			Puts:     []store.Item{{Key: counterKey(id), Value: next.Encode()}},
 		}
 		if tell && c.shared() { // the token is no commit's: it has the others wait until they have seen this
 			t.Puts = append(t.Puts, store.Item{Key: setKey(id)}, store.Item{Key: commitKey, Value: []byte(c.identity)})

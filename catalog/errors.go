@@ -15,6 +15,10 @@ var (
 	ErrUndefinedSchema = &sqlError{"3F000", "schema does not exist"}
 	// ErrDuplicateTable: the name is taken by a table or view.
 	ErrDuplicateTable = &sqlError{"42P07", "already exists"}
+	// ErrUndefinedType: no such type.
+	ErrUndefinedType = &sqlError{"42704", "does not exist"}
+	// ErrDuplicateType: the name is taken by a type.
+	ErrDuplicateType = &sqlError{"42710", "already exists"}
 	// ErrDuplicateSchema: the schema is there already.
 	ErrDuplicateSchema = &sqlError{"42P06", "schema already exists"}
 	// ErrSchemaNotEmpty: DROP SCHEMA without CASCADE.

@@ -20,8 +20,8 @@ import (
 )
 
 // followed are the prefixes of the records that every node keeps up with; pages are read when they are needed.
-var followed = []string{"meta/commit", schemaPrefix, tablePrefix, viewPrefix, keptPrefix, setPrefix, regionPrefix,
-	nodePrefix, presencePrefix}
+var followed = []string{"meta/commit", schemaPrefix, tablePrefix, viewPrefix, typePrefix, keptPrefix, setPrefix,
+	regionPrefix, nodePrefix, presencePrefix}
 
 // Run follows the commits of the other nodes and tells them what this one reads, until ctx is done or the node is
 // fenced off (ErrFenced): then it must begin anew. Without it nothing is committed in a cluster. Where nobody
@@ -134,7 +134,7 @@ func (t *change) remove(key string) {
 	switch kind + "/" {
 	case schemaPrefix:
 		t.next.dropSchema(rest)
-	case tablePrefix, viewPrefix:
+	case tablePrefix, viewPrefix, typePrefix:
 		if id, err := strconv.ParseUint(rest, 16, 64); err == nil {
 			t.next.forgetID(TableID(id))
 		}
@@ -175,6 +175,13 @@ func (t *change) put(c *Catalog, item store.Item) error {
 		}
 		t.next.forgetID(v.ID)
 		t.next.setView(v.Name, viewEntry{v, item.Revision})
+	case typePrefix:
+		is, err := decodeType(item.Value)
+		if err != nil {
+			return err
+		}
+		t.next.forgetID(is.ID)
+		t.next.setType(is.Name, typeEntry{is, item.Revision})
 	case keptPrefix:
 		return t.putKept(c, rest, item)
 	case setPrefix:
@@ -233,7 +240,7 @@ func (t *change) putMember(prefix, name string, item store.Item) error {
 	return nil
 }
 
-// forgetID takes a table or view out, whatever its name is.
+// forgetID takes a table, view or type out, whatever its name is.
 func (c *Contents) forgetID(id TableID) {
 	if name, ok := c.names.Get(id); ok {
 		c.drop(name)

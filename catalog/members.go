@@ -112,7 +112,7 @@ func (c *Catalog) register(ctx context.Context) error {
 		revision, err := c.store.Commit(ctx, store.Transaction{
 			Compares: []store.Compare{unchanged(nodeKey(self.Name), item.Revision)},
 			Puts: []store.Item{
-				{Key: nodeKey(self.Name), Value: self.encode(), Ephemeral: true},
+				{Key: nodeKey(self.Name), Value: self.Encode(), Ephemeral: true},
 				{Key: presenceKey(self.Name), Value: presence{}.encode(), Ephemeral: true},
 			},
 		})

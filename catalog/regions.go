@@ -50,7 +50,7 @@ func (c *Catalog) AddRegion(ctx context.Context,
 		}
 		_, err = c.store.Commit(ctx, store.Transaction{
 			Compares: []store.Compare{store.NothingNewer(regionPrefix, revision), unchanged(regionKey(record.ID), 0)},
-			Puts:     []store.Item{{Key: regionKey(record.ID), Value: record.encode()}},
+			Puts:     []store.Item{{Key: regionKey(record.ID), Value: record.Encode()}},
 		})
 		if isConflict(err) {
 			continue
@@ -141,7 +141,7 @@ func (c *Catalog) tryRegion(ctx context.Context, id memregion.RegionID,
 	}
 	_, err = c.store.Commit(ctx, store.Transaction{
 		Compares: []store.Compare{unchanged(regionKey(id), item.Revision)},
-		Puts:     []store.Item{{Key: regionKey(id), Value: next.encode()}},
+		Puts:     []store.Item{{Key: regionKey(id), Value: next.Encode()}},
 	})
 	return next, err
 }

@@ -47,6 +47,7 @@ func (w *commit) compareReads(t *Transaction) error {
 	}
 	w.compares(store.NothingNewer(schemaPrefix, t.base.revision))
 	w.compares(store.NothingNewer(viewPrefix, t.base.revision))
+	w.compares(store.NothingNewer(typePrefix, t.base.revision))
 	if d.all || len(d.names) > dependsMax {
 		for name, table := range t.base.tables.All() {
 			if now, ok := w.current.tables.Get(name); !ok || !now.version.SameRows(table.version) {
@@ -61,6 +62,7 @@ func (w *commit) compareReads(t *Transaction) error {
 	for _, name := range slices.SortedFunc(maps.Keys(d.names), compareNames) {
 		table, isTable := t.base.tables.Get(name)
 		view, isView := t.base.views.Get(name)
+		_, isType := t.base.types.Get(name) // all of them are compared
 		now, stays := w.current.tables.Get(name)
 		if isTable != stays || isTable && !now.version.SameRows(table.version) || w.current.views.Of(name) != view {
 			return conflict("relation", name.String())
@@ -73,6 +75,7 @@ func (w *commit) compareReads(t *Transaction) error {
 			key := tableKey(now.version.Table().ID)
 			w.compares(unchanged(key, now.revision))
 			w.rows[key] = true
+		case isType:
 		case isView:
 			w.compares(unchanged(viewKey(view.view.ID), view.revision))
 		default:

@@ -99,13 +99,16 @@ func (t *Transaction) Redefined() []TableName {
 	return names
 }
 
-// identity is what a name means, zero if nothing: tables and views draw their identities from one sequence.
+// identity is what a name means, zero if nothing: tables, views and types draw their identities from one sequence.
 func identity(c *Contents, name TableName) TableID {
 	if e, ok := c.tables.Get(name); ok {
 		return e.version.Table().ID
 	}
 	if e, ok := c.views.Get(name); ok {
 		return e.view.ID
+	}
+	if e, ok := c.types.Get(name); ok {
+		return e.is.ID
 	}
 	return 0
 }
@@ -197,6 +200,12 @@ func (c *Contents) relationsIn(schema string) []TableName {
 		}
 		names = append(names, name)
 	}
+	for name := range c.types.From(first) {
+		if name.Schema != schema {
+			break
+		}
+		names = append(names, name)
+	}
 	slices.SortFunc(names, compareNames)
 	return names
 }
@@ -247,6 +256,9 @@ func (c *Contents) free(name TableName) error {
 	}
 	if _, ok := c.views.Get(name); ok {
 		return quoted("view", name, ErrDuplicateTable)
+	}
+	if _, ok := c.types.Get(name); ok {
+		return quoted("type", name, ErrDuplicateType)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/catalog/homes"
 	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/record"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/internal/faults"
@@ -54,6 +55,19 @@ type (
 	// Pages is where page contents come from.
 	Pages = hugetable.Pages
 
+	// RegionRecord is what the catalog keeps of a region.
+	RegionRecord = record.Region
+	// View is a named query.
+	View = record.View
+	// CounterID names a counter for ever.
+	CounterID = record.CounterID
+	// SnapshotRecord is a snapshot on its way to a borrower.
+	SnapshotRecord = record.Snapshot
+	// LeaseID names a lease until the catalog is closed.
+	LeaseID = record.LeaseID
+	// NodeRecord is what the catalog keeps of a node.
+	NodeRecord = record.Node
+
 	// Homes is the Lender of a process that lends some regions itself.
 	Homes = homes.Homes
 
@@ -85,21 +99,6 @@ func ChunkImage(ctx context.Context, d *descriptor.Descriptor, batch arrow.Recor
 
 // ErrDiffers marks rows that are not those of the chunk that was to be made anew of them.
 var ErrDiffers = chunk.ErrDiffers
-
-// View is a named query.
-type View struct {
-	ID      TableID
-	Name    TableName
-	SQL     string
-	Columns *arrow.Schema
-	// CreatedAt is when.
-	CreatedAt time.Time
-	// Counter is the counter of a view that is a sequence, which goes with it; 0: it has none.
-	Counter CounterID
-}
-
-// LeaseID names a lease until the catalog is closed.
-type LeaseID uint64
 
 // Holder says who takes a snapshot.
 type Holder struct {

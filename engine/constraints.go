@@ -47,7 +47,7 @@ func (s *Session) alterations(tx *catalog.Transaction, v *snapshot.View) alterat
 				return err
 			})
 		},
-		Drop:   func(list []dependency.Object) error { return s.dropObjects(tx, list) },
+		Drop:   func(list []dependency.Object) error { return dependency.Apply(tx, list, s.dropTemporaryView) },
 		Notice: s.noticed,
 	}
 }

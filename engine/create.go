@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/engine/index"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
+	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/reference"
 	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -36,6 +37,12 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 		if tag, do := sequence.Command(head); do != nil {
 			return done(tag, 0), s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error { return do(ctx, s.sequenceChanges(tx, v)) })
 		}
+		if tag, do := namedtype.Command(head); do != nil {
+			return done(tag, 0), s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
+				s.yield()
+				return do(ctx, &namedtype.Changes{Tx: tx, View: v, Conn: s.conn, Notice: s.noticed})
+			})
+		}
 		if tag, do := index.Command(head); do != nil {
 			change := func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View) error {
 				return do(ctx, s.indexChanges(tx, v))
@@ -44,6 +51,11 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 		}
 		if change := former.Command(head, s.noticed); change != nil {
 			return done("ALTER TABLE", 0), st.writeRows(ctx, new(int64), change)
+		}
+		if online, err := upkeep.OnlineOf(head); err != nil {
+			return nil, err
+		} else if online != nil {
+			return st.alterOnline(ctx, online)
 		}
 		switch head := head.(type) {
 		case *statement.CreateTable:
@@ -60,12 +72,6 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 			return st.truncate(ctx, head)
 		case *statement.Rename:
 			return st.rename(ctx, head)
-		case *statement.SetPlacement:
-			return st.setPlacement(ctx, head)
-		case *statement.SetStorage:
-			return st.setStorage(ctx, head)
-		case *statement.Reload:
-			return st.reload(ctx, head)
 		case *statement.AlterTable:
 			return st.alterTable(ctx, head)
 		case *statement.SetSchema:
@@ -206,7 +212,7 @@ func (s *Session) makeTable(ctx context.Context, tx *catalog.Transaction, name c
 	if options.Retention, err = former.Parameters(with); err != nil {
 		return err
 	}
-	tx.Reads(definition.Sequences(tx.Contents(), schema)...)
+	tx.Reads(append(definition.Sequences(tx.Contents(), schema), namedtype.Uses(schema)...)...)
 	_, err = tx.CreateTable(ctx, name, schema, options)
 	return err
 }
@@ -289,7 +295,10 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 		if existed, err = s.makeRoom(tx, v, name, head.IfNotExists, head.OrReplace); err != nil || existed {
 			return err
 		}
-		schema, err := columntype.Table(ingest.LogicalSchema(st.plan.schema), head.Columns)
+		schema, err := namedtype.Stored(v.Contents, ingest.LogicalSchema(st.plan.schema))
+		if err == nil {
+			schema, err = columntype.Table(schema, head.Columns)
+		}
 		if err != nil {
 			return err
 		}

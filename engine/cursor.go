@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -26,14 +24,9 @@ type sqlCursor struct {
 	fetching  *Rows // the FETCH that is not finished, or nil
 }
 
-// declaredQuery is the text of a cursor's query with blanks before it, so that positions are those in the whole statement.
-func declaredQuery(text string, head *statement.Declare) string {
-	return strings.Repeat(" ", utf8.RuneCountInString(text[:head.QueryAt])) + head.Query
-}
-
 // prepareDeclare plans the cursor's query now, so that its errors and parameters are known; executing opens the cursor.
 func (st *Statement) prepareDeclare(ctx context.Context, head *statement.Declare) error {
-	query, err := st.session.PrepareIn(ctx, declaredQuery(st.parsed.Text, head), DialectDuckDB)
+	query, err := st.session.PrepareIn(ctx, head.QueryIn(st.parsed.Text), DialectDuckDB)
 	if err != nil {
 		return err
 	}
@@ -63,7 +56,7 @@ func (st *Statement) declare(ctx context.Context, head *statement.Declare, args 
 	query := st.inner
 	if st.inner = nil; query == nil { // it went with the cursor that the last execution opened
 		var err error
-		if query, err = st.session.PrepareIn(ctx, declaredQuery(st.parsed.Text, head), DialectDuckDB); err != nil {
+		if query, err = st.session.PrepareIn(ctx, head.QueryIn(st.parsed.Text), DialectDuckDB); err != nil {
 			return nil, err
 		}
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/csmsql/csmsql/engine/lifetime"
 	"github.com/csmsql/csmsql/engine/load"
 	"github.com/csmsql/csmsql/engine/member"
+	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/overdue"
 	"github.com/csmsql/csmsql/engine/planned"
@@ -197,6 +198,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	if err != nil {
 		return err
 	}
+	db.NameTypes(namedtype.Newest(e.catalog))
 	e.db, e.checks, e.zones, e.keys.Reader = db, check.New(db), zone.New(db), e.reader
 	e.settings = configuration.Node{
 		Verification: e.reader.Verification(), Disable: e.config.Disable, Dialect: e.config.Dialect, Zones: e.zones,

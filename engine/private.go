@@ -30,11 +30,15 @@ func (s *Session) temporaryNames(ctx context.Context) (snapshot.Temporary, error
 
 // temporarySequences are the names of those that DuckDB has.
 func (s *Session) temporarySequences(ctx context.Context) (snapshot.Temporary, error) {
+	return s.temporaryUnlisted(ctx, statement.Sequence)
+}
+
+func (s *Session) temporaryUnlisted(ctx context.Context, kind statement.Object) (snapshot.Temporary, error) {
 	if !s.temporary {
 		return nil, nil
 	}
 	s.yield()
-	return temporary.Sequences(ctx, s.conn)
+	return temporary.Unlisted(ctx, s.conn, kind)
 }
 
 // changedTemporary notes that the session has, or had, temporary objects.

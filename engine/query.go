@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/kernel"
 	"github.com/csmsql/csmsql/engine/lease"
+	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/scan"
@@ -23,6 +24,7 @@ import (
 	"github.com/csmsql/csmsql/exec/compute"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/bind"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -59,6 +61,8 @@ type query struct {
 	kept   int64  // what it counts for while it is kept
 	bytes  int64  // charged for it meanwhile
 	final  *query // of a split one: what its results were finished with last, to be used again
+
+	users []*enumeration.Type // by parameter: the types that users made; nil of others
 }
 
 // planQuery plans a text, which has no tree when only DuckDB's parser understands it.
@@ -81,16 +85,60 @@ func (s *Session) planNamed(ctx context.Context, in dialect.Source, v *snapshot.
 			return s.planPivots(ctx, in.Text(), expanded, moved, v)
 		}
 	}
-	in, err := s.withLiterals(ctx, in, v)
+	return s.withTypes(ctx, in, v, func(in dialect.Source) (*query, error) {
+		in, err := s.withLiterals(ctx, in, v)
+		if err != nil {
+			return nil, err
+		}
+		if formatted, ok := dialect.Formats(in); ok {
+			if q, err := s.planText(ctx, s.read(formatted, v), v); err == nil {
+				return q, nil
+			} // what is formatted is no time
+		}
+		return s.planText(ctx, s.read(in, v), v)
+	})
+}
+
+// withTypes plans a text in which users' types are named, and labels said to be some, as DuckDB needs it.
+func (s *Session) withTypes(ctx context.Context, in dialect.Source, v *snapshot.View,
+	plan func(dialect.Source) (*query, error)) (*query, error) {
+	out, made, err := s.types(ctx, v).Text(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	if formatted, ok := dialect.Formats(in); ok {
-		if q, err := s.planText(ctx, s.read(formatted, v), v); err == nil {
-			return q, nil
-		} // what is formatted is no time
+	q, err := plan(out)
+	if err != nil || made == nil || q.Late {
+		return q, namedtype.Placed(err, made, out, in)
 	}
-	return s.planText(ctx, s.read(in, v), v)
+	q.text, q.Edits = in.Text(), made.Then(q.Edits)
+	return q, nil
+}
+
+// types reads texts of a statement that sees v, which may have to do with users' types.
+func (s *Session) types(ctx context.Context, v *snapshot.View) namedtype.Host {
+	return namedtype.Host{
+		View: v, Conn: s.conn, Yield: s.yield, Temporary: s.temporary, Relations: s.relations(v),
+		Plan: func(text string) ([]*enumeration.Type, error) {
+			q, err := s.planDuckFor(ctx, s.read(dialect.SourceOf(text), v), v, nil)
+			if err != nil {
+				return nil, err
+			}
+			defer q.close()
+			return q.users, nil
+		},
+		Prepare: func(text string) ([]*enumeration.Type, error) {
+			if err := s.showOwnNames(v); err != nil {
+				return nil, err
+			}
+			s.visible = v
+			duck, err := s.conn.Prepare(text)
+			if s.visible = nil; err != nil {
+				return nil, err
+			}
+			defer duck.Close()
+			return duck.UserTypes(), nil
+		},
+	}
 }
 
 // reading is a text as all that plan it over one view read it: its names are bound once.
@@ -199,11 +247,13 @@ func (s *Session) withLiterals(ctx context.Context, in dialect.Source, v *snapsh
 
 // planDuck plans a text for DuckDB, whatever backend the session prefers.
 func (s *Session) planDuck(ctx context.Context, in dialect.Source, v *snapshot.View) (*query, error) {
-	in, err := s.withLiterals(ctx, in, v)
-	if err != nil {
-		return nil, err
-	}
-	return s.planDuckFor(ctx, s.read(in, v), v, nil)
+	return s.withTypes(ctx, in, v, func(in dialect.Source) (*query, error) {
+		in, err := s.withLiterals(ctx, in, v)
+		if err != nil {
+			return nil, err
+		}
+		return s.planDuckFor(ctx, s.read(in, v), v, nil)
+	})
 }
 
 // planDuckFor plans a text that several nodes run as parts say: here it only tells what the result's columns are.
@@ -336,7 +386,7 @@ func (q *query) prepare(given string, made edit.List, v *snapshot.View) error {
 		return q.explain(err)
 	}
 	q.viewed = s.looked
-	q.Duck, q.Params = duck, duck.Parameters()
+	q.Duck, q.Params, q.users = duck, duck.Parameters(), duck.UserTypes()
 	if q.viewed || s.temporary {
 		duck.Hides()
 	}
@@ -554,6 +604,11 @@ func (q *query) bound(args []any, v *snapshot.View) (*duckdb.Statement, error) {
 		return nil, err
 	}
 	s := q.session
+	labelled, _, err := s.types(context.Background(), v).Text(context.Background(), dialect.SourceOf(text))
+	if err != nil {
+		return nil, dialect.WithoutPosition(err)
+	}
+	text = labelled.Text()
 	v.Read = q.read
 	s.visible = v
 	defer func() { s.visible = nil }()

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/sql/dialect"
-	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
@@ -45,14 +43,5 @@ func (s *Session) refuseInherited(ctx context.Context, query string, result *arr
 	if !s.temporary && !v.Collates() {
 		return nil
 	}
-	text, columns := definition.CollationsAsked(query, result)
-	if len(columns) == 0 {
-		return nil
-	}
-	collated, err := s.asked(ctx, v, text, args)
-	if at := slices.Index(collated, "true"); at >= 0 {
-		return sqlerror.New("0A000", "column %q: COLLATE of a column is not supported", columns[at]).
-			WithHint("Make the temporary table, or the view, without COLLATE.")
-	}
-	return err
+	return definition.RefuseInherited(query, result, func(text string) ([]string, error) { return s.asked(ctx, v, text, args) })
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lifetime"
+	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/prepared"
 	"github.com/csmsql/csmsql/engine/sequence"
@@ -132,6 +133,7 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 	readOnly := func() bool { return s.modes().ReadOnly }
 	s.sequences = sequence.Converse(s.life.Context, e.sequences, e.catalog, readOnly, s.temporarySequences)
 	conn.OnSequence(s.sequences.Answer)
+	conn.NameTypes(s.typeCalled)
 	err = s.account.Begin(account.SessionBytes)
 	if err == nil {
 		err = s.lookInShared()
@@ -265,6 +267,17 @@ func (s *Session) notice(n Notice) {
 func (s *Session) Wants(severity string) bool {
 	least, _, _ := s.settings.Value("client_min_messages") // it is known
 	return configuration.Wants(least, severity)
+}
+
+// typeCalled is the type that a text for DuckDB names, as what runs now sees it.
+func (s *Session) typeCalled(number uint64) (string, bool) {
+	switch v := s.visible; {
+	case v != nil:
+		return namedtype.Called(v, number)
+	case s.block != nil && s.block.Lease != nil:
+		return namedtype.SQL(s.block.Contents())(number)
+	}
+	return namedtype.Newest(s.engine.catalog)(number)
 }
 
 // see pins what the next statement reads: the block's snapshot, or a fresh one; and has DuckDB look for names there. The caller releases it.

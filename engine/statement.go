@@ -9,6 +9,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/conform"
+	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/engine/part"
 	"github.com/csmsql/csmsql/engine/planned"
@@ -416,6 +417,11 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 // typed has the statement mean what its types say, if its text is PostgreSQL's. One whose plan is kept has no tree: it
 // was looked at before. v is nil: what the session sees is looked up if there is a query in it.
 func (st *Statement) typed(ctx context.Context, v *snapshot.View) (err error) {
+	if _, reads := st.parsed.Head.(*statement.Select); !reads { // what is planned is looked at then
+		if err := st.nameTypes(ctx); err != nil {
+			return err
+		}
+	}
 	if !st.postgres || !dialect.NeedsTypes(st.parsed) {
 		return nil
 	}
@@ -427,6 +433,29 @@ func (st *Statement) typed(ctx context.Context, v *snapshot.View) (err error) {
 	}
 	st.parsed, st.written, err = st.written.Typed(st.parsed, st.session.relations(v))
 	return err
+}
+
+// nameTypes has a statement of which more is kept than a plan name the users' types by their numbers.
+func (st *Statement) nameTypes(ctx context.Context) error {
+	s := st.session
+	if !s.hasTypes() || !namedtype.Concerns(st.parsed, s.temporary) {
+		return nil
+	}
+	v, err := s.see(ctx)
+	if err != nil {
+		return err
+	}
+	defer v.Release()
+	st.parsed, st.written, err = s.types(ctx, v).Statement(ctx, st.parsed, st.written)
+	return err
+}
+
+// hasTypes tells whether what the session sees next may have user-defined types.
+func (s *Session) hasTypes() bool {
+	if s.block != nil && s.block.Lease != nil {
+		return s.block.Contents().HasTypes()
+	}
+	return s.engine.catalog == nil || s.engine.catalog.Applied().HasTypes()
 }
 
 func (st *Statement) setPlan(plan *query) {

@@ -51,8 +51,8 @@ func (s *Session) describeTables(v *snapshot.View) error {
 	if err := s.engine.mirror.MakeCatalogs(); err != nil {
 		return err
 	}
-	schemas, relations := relation.All(v.Contents, v.Path)
-	if err := pgcatalog.Refresh(s.conn.Exec, relations, schemas, "csmsql"); err != nil {
+	schemas, relations, types := relation.All(v.Contents, v.Path)
+	if err := pgcatalog.Refresh(s.conn.Exec, relations, types, schemas, "csmsql"); err != nil {
 		return err
 	}
 	s.described = v.Contents

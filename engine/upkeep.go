@@ -101,31 +101,24 @@ func (e *Engine) sourceFile(path string, sql bool, columns []string, call func(f
 	return lineage.Open(e.config.Node, path, sql, columns, call)
 }
 
-// setPlacement is ALTER TABLE … SET PLACEMENT.
-func (st *Statement) setPlacement(ctx context.Context, head *statement.SetPlacement) (*Rows, error) {
-	return st.alterOnline(ctx, "SET PLACEMENT", head.Name, head.IfExists, func(name catalog.TableName) error {
-		return st.session.engine.upkeep.SetPlacement(ctx, name, head.Placement)
-	})
-}
-
 // alterOnline changes where a table's rows lie.
-func (st *Statement) alterOnline(ctx context.Context, what string, table statement.Name, ifExists bool, alter func(catalog.TableName) error) (*Rows, error) {
-	s := st.session
+func (st *Statement) alterOnline(ctx context.Context, change *upkeep.Online) (*Rows, error) {
+	s, table := st.session, change.Name
 	switch {
 	case s.engine.catalog == nil:
 		return nil, sqlerror.New("25006", "this session reads the lent memory of another process and cannot write").WithHint("Write through the node itself: csmsql sql without --attach.")
 	case s.block != nil && (!s.block.implicit || s.block.Changes != nil || s.block.rows != nil):
-		return nil, sqlerror.New("25001", "ALTER TABLE … %s cannot run inside a transaction block", what).WithHint("It commits more than once, so that a large table does not need twice its space.")
+		return nil, sqlerror.New("25001", "ALTER TABLE … %s cannot run inside a transaction block", change.Words).WithHint("It commits more than once, so that a large table does not need twice its space.")
 	}
 	name, err := s.tableNamed(ctx, table)
-	if told, ok := err.(*Error); ok && told.State == "42P01" && ifExists {
-		s.notice(Notice{Severity: "NOTICE", State: "00000", Message: fmt.Sprintf("relation %q does not exist, skipping", table.String())})
+	if change.IfExists && isState(err, "42P01") {
+		s.noticed(fmt.Sprintf("relation %q does not exist, skipping", table.String()), "")
 		return done("ALTER TABLE", 0), nil
 	}
 	if err != nil {
 		return nil, st.parsed.PointAt(err, table.Name)
 	}
-	if err := alter(name); err != nil {
+	if err := change.Do(ctx, s.engine.upkeep, name, s.noticed); err != nil {
 		return nil, member.ExplainFull(err)
 	}
 	return done("ALTER TABLE", 0), nil
@@ -148,37 +141,6 @@ func (s *Session) tableNamed(ctx context.Context, name statement.Name) (catalog.
 		return catalog.TableName{}, err
 	}
 	return version.Table().Name, nil
-}
-
-// setStorage is ALTER TABLE … SET (placement = …, replicas = …).
-func (st *Statement) setStorage(ctx context.Context, head *statement.SetStorage) (*Rows, error) {
-	placed, replicas, err := upkeep.Storage(head.Options)
-	if err != nil {
-		return nil, err
-	}
-	keeper := st.session.engine.upkeep
-	return st.alterOnline(ctx, "SET (…)", head.Name, head.IfExists, func(name catalog.TableName) error {
-		if replicas > 0 { // first: what is moved then is moved once
-			if err := keeper.SetReplicas(ctx, name, replicas); err != nil {
-				return err
-			}
-		}
-		if placed != nil {
-			return keeper.SetPlacement(ctx, name, *placed)
-		}
-		return nil
-	})
-}
-
-// reload is ALTER TABLE … RELOAD.
-func (st *Statement) reload(ctx context.Context, head *statement.Reload) (*Rows, error) {
-	return st.alterOnline(ctx, "RELOAD", head.Name, head.IfExists, func(name catalog.TableName) error {
-		n, err := st.session.engine.upkeep.Reload(ctx, name, upkeep.Unreadable)
-		if err == nil && n == 0 {
-			st.session.notice(Notice{Severity: "NOTICE", State: "00000", Message: fmt.Sprintf("every chunk of table %v can be read, nothing was reloaded", name)})
-		}
-		return err
-	})
 }
 
 // caretaker is the engine as its keeper sees it: upkeep.Engine.

@@ -6,6 +6,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/csmsql/csmsql/internal/enumeration"
 )
 
 // ForeignExtension stands for an extension type that is not registered in this process. It keeps name and metadata,
@@ -44,6 +46,9 @@ func (t *ForeignExtension) String() string {
 // resolveExtension asks the registered type. Its Deserialize is somebody else's code and sees bytes from outside, so a
 // panic in it is one more way of being corrupt.
 func resolveExtension(name string, storage arrow.DataType, data string) (dt arrow.DataType, err error) {
+	if name == enumeration.Extension {
+		return (*enumeration.Type)(nil).Deserialize(storage, data)
+	}
 	registered := arrow.GetExtensionType(name)
 	if registered == nil {
 		return &ForeignExtension{arrow.ExtensionBase{Storage: storage}, name, data}, nil

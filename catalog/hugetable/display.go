@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/chunk"
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/catalog/statistics"
+	"github.com/csmsql/csmsql/internal/enumeration"
 )
 
 // display shows chunks with the columns of a table that was altered (H9). Nil: the table never was, and chunks are what
@@ -82,6 +83,9 @@ func laidOut(t arrow.DataType) arrow.DataType {
 		return &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint8, ValueType: arrow.BinaryTypes.String}
 	case arrow.BINARY:
 		return arrow.BinaryTypes.BinaryView
+	}
+	if t, ok := t.(*enumeration.Type); ok {
+		return t.StorageType()
 	}
 	return t
 }

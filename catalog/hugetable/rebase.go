@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/csmsql/csmsql/catalog/chunk"
+	"github.com/csmsql/csmsql/internal/enumeration"
 )
 
 // ErrDiverged: two changes of one version are not both to be had.
@@ -136,5 +137,6 @@ func (v *Version) tailFrom(first int) ([]*chunk.Chunk, string) {
 func (t *Table) same(other *Table) bool {
 	return t.ID == other.ID && t.Name == other.Name && t.Placement == other.Placement && t.Replicas == other.Replicas &&
 		t.Retention == other.Retention &&
-		t.Columns.Equal(other.Columns) && t.Columns.Metadata().Equal(other.Columns.Metadata())
+		t.Columns.Equal(other.Columns) && t.Columns.Metadata().Equal(other.Columns.Metadata()) &&
+		enumeration.SameStates(t.Columns, other.Columns)
 }

@@ -9,17 +9,20 @@ import (
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/catalog/internal/message"
 	"github.com/csmsql/csmsql/catalog/statistics"
+	"github.com/csmsql/csmsql/internal/enumeration"
 )
 
 // recordFormat is the number that a record carries: the second if the table has, or had, more than one replica, the
 // third if rows of its chunks are deleted, the fourth if such rows were left out, the fifth if the table was altered,
-// the sixth if chunks have orders, the seventh if it keeps former versions. A program that does not know of them
+// the sixth if chunks have orders, the seventh if it keeps former versions, the eighth if columns are of user-defined
+// types. A program that does not know of them
 // would lend memory again that is in use, or show
-// the rows, or delete others, or take one column of a chunk for another, or an order for a column.
+// the rows, or delete others, or take one column of a chunk for another, or an order for a column, or show codes for
+// labels.
 const (
 	recordFormat, recordFormatReplicas, recordFormatDeleted       = 1, 2, 3
 	recordFormatPurged, recordFormatNumbered, recordFormatOrdered = 4, 5, 6
-	recordFormatKeeps                                             = 7
+	recordFormatKeeps, recordFormatEnumerated                     = 7, 8
 )
 
 // Field numbers of TableRecord and PageRef in catalog.proto.
@@ -40,6 +43,8 @@ func (v *Version) Encode() ([]byte, error) {
 	w := message.Writer{}
 	format := uint64(recordFormat)
 	switch {
+	case enumeration.Has(v.table.Columns):
+		format = recordFormatEnumerated
 	case v.table.Retention.Keeps():
 		format = recordFormatKeeps
 	case v.ordered:
@@ -85,8 +90,10 @@ func (v *Version) Encode() ([]byte, error) {
 	w.OptionalUint(recordChanged, v.changed)
 	w.OptionalUint(recordRenumbered, v.renumbered)
 	v.encodePurges(&w)
-	if format == recordFormatKeeps {
+	if v.table.Retention.Keeps() {
 		v.encodeRetention(&w)
+	} else if format == recordFormatEnumerated && v.ordered {
+		w.Uint(recordOrdered, 1)
 	}
 	return w.Buf, nil
 }
@@ -211,11 +218,11 @@ func (v *Version) purged() bool {
 
 func (v *Version) checkRecord(format uint64) error {
 	switch {
-	case format < recordFormat || format > recordFormatKeeps:
+	case format < recordFormat || format > recordFormatEnumerated:
 		return fmt.Errorf("%w: a table record of format %d, this program knows %d to %d", ErrCorrupt,
 			format, recordFormat,
-			recordFormatKeeps)
-	case (format == recordFormatKeeps) != v.table.Retention.Keeps():
+			recordFormatEnumerated)
+	case format < recordFormatEnumerated && (format == recordFormatKeeps) != v.table.Retention.Keeps():
 		return fmt.Errorf("%w: record of table %v has format %d and keeps %d versions", ErrCorrupt,
 			v.table.Name, format,
 			v.table.Retention.Versions)
@@ -229,6 +236,9 @@ func (v *Version) checkRecord(format uint64) error {
 	case format < recordFormatOrdered && Numbered(v.table.Columns) != (format == recordFormatNumbered):
 		return fmt.Errorf("%w: record of table %v has format %d and the columns' numbers, or not", ErrCorrupt,
 			v.table.Name, format)
+	case enumeration.Has(v.table.Columns) != (format == recordFormatEnumerated):
+		return fmt.Errorf("%w: record of table %v has format %d and columns of user-defined types, or not",
+			ErrCorrupt, v.table.Name, format)
 	case len(v.columns) != v.table.Columns.NumFields():
 		return fmt.Errorf("%w: record of table %v has %d summaries for %d columns", ErrCorrupt,
 			v.table.Name, len(v.columns), v.table.Columns.NumFields())

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/internal/enumeration"
 )
 
 // TableID names a table for ever; a table that is dropped and made again is another one.
@@ -41,11 +43,15 @@ type Table struct {
 }
 
 // Stores tells whether a chunk column of the physical type can hold a table column of the logical type: the same type,
+// codes of a user-defined one,
 // text or bytes in any layout or as a dictionary, a decimal of the same precision and scale in any width; nested types
 // when their children do. Names inside lists and maps mean nothing, field names of structs do.
 func Stores(logical, physical arrow.DataType) bool {
 	if arrow.TypeEqual(logical, physical) {
 		return true
+	}
+	if t, ok := logical.(*enumeration.Type); ok {
+		return arrow.TypeEqual(t.StorageType(), physical)
 	}
 	if d, ok := physical.(*arrow.DictionaryType); ok {
 		return Stores(logical, d.ValueType)

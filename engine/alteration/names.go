@@ -76,7 +76,7 @@ func (a *alteration) check(schema *arrow.Schema, k constraint.Constraint) (const
 	if len(a.dropped) == 0 && !a.retypes() && a.renamed[0] == "" {
 		return k, true, nil
 	}
-	err := a.types.Checks.Expression(schema, k)
+	err := a.types.Checks.Expression(schema, k, a.types.TypesOf())
 	if state(err) == "42703" && len(a.dropped) > 0 {
 		return k, false, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -76,7 +77,7 @@ func scannable(ctx context.Context, batch arrow.RecordBatch) (arrow.RecordBatch,
 
 // withoutJSON is a field whose JSON is text.
 func withoutJSON(f arrow.Field) arrow.Field {
-	if name, _ := f.Metadata.GetValue(duckdb.ExtensionName); name == "arrow.json" {
+	if name, _ := f.Metadata.GetValue(normal.ExtensionName); name == "arrow.json" {
 		f.Metadata = arrow.Metadata{}
 	}
 	switch t := f.Type.(type) {

@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -167,6 +168,7 @@ func (c *Table) check(ctx context.Context, schema *arrow.Schema, checks []constr
 		return err
 	}
 	defer c.checker.give(conn)
+	conn.NameTypes(typesIn(schema, nil))
 	scan, forget := conn.RegisterBatch(schema, rows)
 	defer forget()
 	from := scan + " AS " + duckdb.QuoteIdentifier(checks[0].Table)
@@ -220,14 +222,31 @@ func texts(ctx context.Context, conn *duckdb.Connection, text string) ([]string,
 	return list, nil
 }
 
+// typesIn says what user-defined types mean to a check: those of the columns are as the columns have them, which may
+// not be committed yet.
+func typesIn(schema *arrow.Schema, others duckdb.TypesOf) duckdb.TypesOf {
+	return func(number uint64) (string, bool) {
+		for _, f := range schema.Fields() {
+			if t := enumeration.Of(f); t != nil && t.Number() == number {
+				return t.SQL(), true
+			}
+		}
+		if others == nil {
+			return "", false
+		}
+		return others(number)
+	}
+}
+
 // Expression is an error unless DuckDB would take the check for one of a table of its own, which it is asked to make,
 // and not to keep: it knows which expressions read a single row.
-func (k *Checker) Expression(schema *arrow.Schema, check constraint.Constraint) error {
+func (k *Checker) Expression(schema *arrow.Schema, check constraint.Constraint, types duckdb.TypesOf) error {
 	conn, err := k.connect(UTC)
 	if err != nil {
 		return err
 	}
 	defer k.give(conn)
+	conn.NameTypes(typesIn(schema, types))
 	columns, nulls := make([]string, schema.NumFields()), make([]string, schema.NumFields())
 	for i, f := range schema.Fields() {
 		name, err := columntype.SQL(f)

@@ -25,6 +25,9 @@ var refused = map[string]string{
 	"time_ns": "Use time.",
 }
 
+// Reserved tells whether a name is that of a type of PostgreSQL's which no column can have, or of a word for columns.
+func Reserved(name string) bool { return refused[name] != "" || pseudo[name] }
+
 const (
 	geometry = "Use double precision[] or text."
 	ranges   = "Use two columns, for the lower and the upper bound."

@@ -7,11 +7,15 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // SQL is the DuckDB name of a column's logical type, such that CAST(x AS name) gives that type.
 func SQL(f arrow.Field) (string, error) {
+	if t := enumeration.Of(f); t != nil {
+		return t.SQL(), nil
+	}
 	if name, ok := f.Metadata.GetValue("ARROW:extension:name"); ok {
 		switch name {
 		case "arrow.uuid":

@@ -183,6 +183,10 @@ func Writes(head any, own snapshot.Temporary) string {
 		return "DROP INDEX"
 	case *statement.Reindex:
 		return "REINDEX"
+	case *statement.CreateType:
+		return "CREATE TYPE"
+	case *statement.AlterType:
+		return "ALTER TYPE"
 	case *statement.AlterSequence:
 		return "ALTER SEQUENCE"
 	case *statement.Truncate:

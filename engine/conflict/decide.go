@@ -149,7 +149,11 @@ func (p *Proposal) look(ctx context.Context) error {
 		a := arbiter{Key: k, own: map[key.Sum]struct{}{}}
 		sought := key.Seek(p.Rows.Rows, k.NullsNotDistinct)
 		for _, batch := range p.Rows.List {
-			if err := sought.Add(a.columns(batch), nil, nil, func(_ int, sum key.Sum, known bool) {
+			columns, err := a.columns(batch, p.Version.Table().Columns)
+			if err != nil {
+				return err
+			}
+			if err := sought.Add(columns, nil, nil, func(_ int, sum key.Sum, known bool) {
 				a.sums, a.known = append(a.sums, sum), append(a.known, known)
 			}); err != nil {
 				return err
@@ -173,12 +177,19 @@ func (p *Proposal) look(ctx context.Context) error {
 	return nil
 }
 
-func (a *arbiter) columns(batch arrow.RecordBatch) []arrow.Array {
+// columns are those of the key as the table has them: they live as long as the batch.
+func (a *arbiter) columns(batch arrow.RecordBatch, table *arrow.Schema) ([]arrow.Array, error) {
 	list := make([]arrow.Array, len(a.Positions()))
 	for i, at := range a.Positions() {
-		list[i] = batch.Column(at)
+		column, err := ingest.Coded(batch.Column(at), table.Field(at))
+		if err != nil {
+			return nil, err
+		}
+		if list[i] = column; column == batch.Column(at) {
+			column.Release() // the batch keeps it; codes are in Go's memory
+		}
 	}
-	return list
+	return list, nil
 }
 
 // decide is what row i becomes: nothing if the batch is nil (OX2).
@@ -230,7 +241,7 @@ func (p *Proposal) ask(ctx context.Context) error {
 		return nil
 	}
 	number := p.Conn.Register(&duckdb.Scan{
-		Schema: ingest.LogicalSchema(pairs.List[0].Schema()), Rows: pairs.Rows, Chunks: len(pairs.List),
+		Schema: p.pairSchema(pairs.List[0].Schema()), Rows: pairs.Rows, Chunks: len(pairs.List),
 		Open: func(chunk int, wanted []int) (arrow.RecordBatch, error) {
 			return duckdb.Project(pairs.List[chunk], wanted), nil
 		},
@@ -273,7 +284,11 @@ func (p *Proposal) note(ctx context.Context, batch arrow.RecordBatch) error {
 		changes[row] = change{place: place{rows, row}, keys: make([]owned, len(p.arbiters))}
 	}
 	for k, a := range p.arbiters {
-		if err := key.Each(a.columns(rows), a.NullsNotDistinct, func(row int, sum key.Sum, known bool) {
+		columns, err := a.columns(rows, p.Version.Table().Columns)
+		if err != nil {
+			return err
+		}
+		if err := key.Each(columns, a.NullsNotDistinct, func(row int, sum key.Sum, known bool) {
 			changes[row].keys[k] = owned{sum, known}
 		}); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/retained"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/enumeration"
 )
 
 // pairs are the proposed rows whose keys are there, each with the row that is: the columns of that one, then those of
@@ -90,6 +91,17 @@ func (p *Proposal) pairsOf(ctx context.Context, batch arrow.RecordBatch, rows []
 	pairs := array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, int64(len(rows)))
 	defer pairs.Release()
 	return out.Keep(pairs)
+}
+
+// pairSchema are the columns of pairs that lie so, as DuckDB is to see them: labels are codes there.
+func (p *Proposal) pairSchema(lies *arrow.Schema) *arrow.Schema {
+	fields, table := ingest.LogicalSchema(lies).Fields(), p.Rule.table.Columns
+	for i := range 2 * table.NumFields() {
+		if f := table.Field(i % table.NumFields()); enumeration.Of(f) != nil {
+			fields[i].Type = f.Type
+		}
+	}
+	return arrow.NewSchema(fields, nil)
 }
 
 // existing copies rows of the version, by their numbers, in their order.

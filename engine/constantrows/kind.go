@@ -7,6 +7,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
 )
 
 // kind is what a column takes.
@@ -61,7 +62,7 @@ func kindsOf(columns *arrow.Schema) []kind {
 }
 
 func kindOf(f arrow.Field) (k kind, ok bool) {
-	if f.Metadata.FindKey(duckdb.ExtensionName) >= 0 {
+	if f.Metadata.FindKey(normal.ExtensionName) >= 0 {
 		return k, false
 	}
 	id := f.Type.ID()

@@ -14,8 +14,10 @@ import (
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
 	"github.com/csmsql/csmsql/internal/mark"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -42,13 +44,36 @@ func (r *Reader) Columns(head *statement.CreateTable) (*arrow.Schema, error) {
 	if len(fields) == 0 {
 		return nil, sqlerror.New("0A000", "a table needs at least one column")
 	}
-	schema := arrow.NewSchema(fields, nil)
+	schema, err := r.labelled(arrow.NewSchema(fields, nil))
+	if err != nil {
+		return nil, err
+	}
 	for _, c := range head.Columns {
 		if err := r.Generated(head.Name.Name, schema, c); err != nil {
 			return nil, err
 		}
 	}
 	return schema, nil
+}
+
+func (r *Reader) types() namedtype.Expressions {
+	return namedtype.Expressions{View: r.View, Conn: r.Conn}
+}
+
+// TypesOf are the user-defined types as the statement sees them.
+func (r *Reader) TypesOf() duckdb.TypesOf { return namedtype.SQL(r.View.Contents) }
+
+// labelled are columns whose generated ones say of which types their labels are.
+func (r *Reader) labelled(columns *arrow.Schema) (*arrow.Schema, error) {
+	fields := columns.Fields()
+	for i, f := range fields {
+		text, err := r.types().Labelled(columns, cast.Generated(f))
+		if err != nil {
+			return nil, err
+		}
+		fields[i] = cast.WithGenerated(f, text)
+	}
+	return arrow.NewSchema(fields, nil), nil
 }
 
 // Column is Columns of one.
@@ -64,6 +89,9 @@ func (r *Reader) Column(c statement.Column) (arrow.Field, error) {
 	}
 	if err != nil {
 		return arrow.Field{}, err
+	}
+	if f, err = namedtype.StoredField(r.View.Contents, f); err != nil {
+		return f, err
 	}
 	f.Name, f.Type, f.Nullable = c.Name, ingest.Logical(f.Type), !c.NotNull
 	if c.Collated && !isText(f.Type) {
@@ -91,6 +119,9 @@ func (r *Reader) Column(c statement.Column) (arrow.Field, error) {
 // WithDefault is a field of the type of this name with the default of a definition.
 func (r *Reader) WithDefault(f arrow.Field, c statement.Column, name string) (_ arrow.Field, err error) {
 	if c.Default, err = sequence.Bind(r.View, c.Default); err != nil {
+		return f, err
+	}
+	if c.Default, err = r.types().Default(f, c.Default); err != nil {
 		return f, err
 	}
 	check, err := r.Conn.Prepare("SELECT CAST(" + dialect.Expression(c.Default) + " AS " + name + ")")
@@ -179,7 +210,7 @@ func (r *Reader) sameType(declared, stored string) *sqlerror.Error {
 	return e
 }
 
-const enumAdvice = "Use varchar with a CHECK of its values: c varchar CHECK (c IN ('a', 'b'))."
+const enumAdvice = "CREATE TYPE name AS ENUM ('a', 'b') makes a type that tables can have; or use varchar with a CHECK of its values."
 
 // isText tells whether values of a type are text, or lists of it.
 func isText(t arrow.DataType) bool {
@@ -218,13 +249,28 @@ func Limited(text string, head *statement.CreateTable) (string, edit.List, error
 // forgottenLength finds the parentheses that DuckDB forgets.
 var forgottenLength = regexp.MustCompile(`(?i)\b(?:varchar|char|character|varying|bpchar|nvarchar|text|string)\s*\(\s*[0-9]`)
 
-// CollationsAsked asks which text columns of a query's result have a collation: DuckDB tells of no type what its
+// RefuseInherited is the error of a query whose text says nothing of a collation and that has a column with one all the
+// same; asked gives the first row of a query.
+func RefuseInherited(query string, result *arrow.Schema, asked func(text string) ([]string, error)) error {
+	text, columns := collationsAsked(query, result)
+	if len(columns) == 0 {
+		return nil
+	}
+	collated, err := asked(text)
+	if at := slices.Index(collated, "true"); at >= 0 {
+		return sqlerror.New("0A000", "column %q: COLLATE of a column is not supported", columns[at]).
+			WithHint("Make the temporary table, or the view, without COLLATE.")
+	}
+	return err
+}
+
+// collationsAsked asks which text columns of a query's result have a collation: DuckDB tells of no type what its
 // collation is, so that it is asked by comparing what only one of them makes equal, or orders. Each row answers for
 // one of columns.
-func CollationsAsked(query string, result *arrow.Schema) (text string, columns []string) {
+func collationsAsked(query string, result *arrow.Schema) (text string, columns []string) {
 	var list []string
 	for i, f := range result.Fields() {
-		if _, json := f.Metadata.GetValue(duckdb.ExtensionName); f.Type.ID() == arrow.STRING && !json {
+		if _, json := f.Metadata.GetValue(normal.ExtensionName); f.Type.ID() == arrow.STRING && !json {
 			c := fmt.Sprintf("coalesce((SELECT c%d FROM q LIMIT 0), ", i)
 			list = append(list, "("+c+"'a') < 'B' OR "+c+"'é') = 'e')")
 			columns = append(columns, f.Name)

@@ -207,12 +207,17 @@ func (r *Reader) constraint(table catalog.TableName, schema *arrow.Schema, other
 	switch w.Kind {
 	case statement.Check:
 		k.Kind, k.Expression, k.Table = constraint.Check, w.Expression, table.Name
+		labelled, err := r.types().Labelled(schema, k.Expression)
+		if err != nil {
+			return k, err
+		}
+		k.Expression = labelled
 		k.Columns = columnsRead(w.Expression, schema)
 		if w.NotChecked {
 			return k, sqlerror.New("0A000", "CHECK … NOT VALID is not supported").
 				WithHint("Mend the rows that are there first, and leave NOT VALID out.")
 		}
-		return k, r.Checks.Expression(schema, k)
+		return k, r.Checks.Expression(schema, k, r.TypesOf())
 	case statement.PrimaryKey:
 		k.Kind = constraint.PrimaryKey
 		if err := onlyPrimaryKey(table, others); err != nil {

@@ -70,7 +70,7 @@ func (r *Reader) computable(schema *arrow.Schema, expression string, f arrow.Fie
 	as := constraint.Constraint{
 		Name: f.Name, Kind: constraint.Check, Expression: "(" + expression + "\n) IS NULL", Table: rowName,
 	}
-	if err := r.Checks.Expression(schema, as); err != nil {
+	if err := r.Checks.Expression(schema, as, r.TypesOf()); err != nil {
 		if e, ok := err.(*sqlerror.Error); ok {
 			e.Message = strings.NewReplacer("check constraints", "column generation expressions",
 				"a check constraint", "a column generation expression", "check constraint", "column generation expression").

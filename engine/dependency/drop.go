@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/engine/viewtext"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -58,6 +59,13 @@ func Named(v *snapshot.View, kind statement.Object, n statement.Name) (Object, e
 		}
 		return Object{kind, catalog.TableName{Schema: n.Name}}, nil
 	}
+	if kind == statement.Type {
+		t := v.LookupType(n.Database, n.Schema, n.Name)
+		if t == nil {
+			return Object{}, sqlerror.New("42704", "type %q does not exist", n.String())
+		}
+		return Object{kind, t.Name}, nil
+	}
 	version, view := v.Lookup(n.Database, n.Schema, n.Name), v.LookupView(n.Database, n.Schema, n.Name)
 	if _, is := sequence.Of(view); is && kind != statement.Sequence {
 		e := sqlerror.New("42809", "%q is not a %s", n.Name, kind)
@@ -78,6 +86,12 @@ func Named(v *snapshot.View, kind statement.Object, n statement.Name) (Object, e
 		return Object{}, sqlerror.New("42809", "%q is not a table", n.Name).WithHint("Use DROP VIEW to remove a view.")
 	}
 	return Object{}, sqlerror.New("42P01", "%s %q does not exist", kind, n.String())
+}
+
+// isMissing tells whether an error of Named says that there is no such object, which IF EXISTS allows.
+func isMissing(err error) bool {
+	e, ok := err.(interface{ SQLState() string })
+	return ok && slices.Contains([]string{"42P01", "3F000", "42704"}, e.SQLState())
 }
 
 // Add adds what goes with another object; nil: it was named.
@@ -117,13 +131,24 @@ func (d *Drop) Follow(ctx context.Context) error {
 			d.inside(o)
 			continue
 		}
+		call := ""
+		if t, ok := d.v.Contents.Type(o.Name); ok && o.Kind == statement.Type {
+			call = enumeration.NameOf(uint64(t.ID))
+		}
 		for _, w := range private {
-			if slices.Contains(w.Reads, o.Name) {
+			if slices.Contains(w.Reads, o.Name) || enumeration.Calls(w.Text, call) {
 				d.Add(Object{statement.View, w.Name}, o)
 			}
 		}
 		for _, w := range d.v.Contents.Views() {
-			if _, goes := d.because[Object{statement.View, w.Name}]; goes || w.Counter != 0 || !mayRead(w, o) {
+			_, goes := d.because[Object{statement.View, w.Name}]
+			if goes || w.Counter != 0 || call == "" && !mayRead(w, o) {
+				continue
+			}
+			if call != "" {
+				if enumeration.Calls(w.SQL, call) {
+					d.Add(Object{statement.View, w.Name}, o)
+				}
 				continue
 			}
 			reads, err := d.writer.ReadBy(ctx, w)
@@ -152,6 +177,11 @@ func (d *Drop) inside(schema Object) {
 	for _, w := range d.v.Contents.Views() {
 		if w.Name.Schema == schema.Name.Schema {
 			d.Add(Object{kindOf(w), w.Name}, schema)
+		}
+	}
+	for _, t := range d.v.Contents.Types() {
+		if t.Name.Schema == schema.Name.Schema {
+			d.Add(Object{statement.Type, t.Name}, schema)
 		}
 	}
 }
@@ -186,10 +216,14 @@ func (d *Drop) Refuse(named int) error {
 	if named-d.owned == 1 {
 		e.Message = "cannot drop " + d.words(d.objects[0]) + " because other objects depend on it"
 	}
-	e.DetailText = d.reasons(named, func(o Object) string {
+	e.DetailText = d.dependents(named)
+	return e
+}
+
+func (d *Drop) dependents(named int) string {
+	return d.reasons(named, func(o Object) string {
 		return d.words(o) + " depends on " + d.words(d.because[o].(Object))
 	})
-	return e
 }
 
 // Cascade says what CASCADE takes beside what was named.
@@ -208,6 +242,9 @@ func (d *Drop) words(o Object) string {
 		return "schema " + dialect.PlainIdentifier(o.Name.Schema)
 	}
 	if o.Name.Schema == snapshot.TemporarySchema {
+		return string(o.Kind) + " " + dialect.PlainIdentifier(o.Name.Name)
+	}
+	if t := d.v.LookupType("", "", o.Name.Name); o.Kind == statement.Type && t != nil && t.Name == o.Name {
 		return string(o.Kind) + " " + dialect.PlainIdentifier(o.Name.Name)
 	}
 	for _, schema := range d.v.Path {

@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/sql/optimization"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -88,6 +89,9 @@ func (f *Facts) FirstNumber(chunk int, rows int64) (int64, error) {
 // markOf is what a field's metadata says of its type; empty for most. JSON is text by it, and yet another type.
 func markOf(f arrow.Field) string {
 	name, _ := f.Metadata.GetValue("ARROW:extension:name")
+	if t := enumeration.Of(f); t != nil {
+		return enumeration.NameOf(t.Number())
+	}
 	parameters, _ := f.Metadata.GetValue("ARROW:extension:metadata")
 	return name + parameters
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/ipcframe"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -61,12 +62,12 @@ func OpenArrow(f *os.File, limit int64) (a *Arrow, err error) {
 	fields := schema.Fields()
 	for i := range fields {
 		fields[i] = storageField(fields[i])
-		if err := duckdb.CheckMarks(fields[i]); err != nil {
+		if err := normal.CheckMarks(fields[i]); err != nil {
 			return nil, sqlerror.New("22P04", "%s, column %q: %v", f.Name(), fields[i].Name, err)
 		}
 	}
 	storage := arrow.NewSchema(fields, nil)
-	return &Arrow{f.Name(), next, storage, duckdb.NormalSchema(storage)}, nil
+	return &Arrow{f.Name(), next, storage, normal.Schema(storage)}, nil
 }
 
 func ipcBatches(f *os.File) (func() (arrow.RecordBatch, error), *arrow.Schema, error) {
@@ -124,7 +125,7 @@ func (a *Arrow) Next(context.Context) (_ arrow.RecordBatch, err error) {
 		batch.Release()
 		return nil, sqlerror.New("22P04", "%s: %v", a.name, err)
 	}
-	return duckdb.NormalBatch(storageBatch(batch, a.storage), a.storage, a.Schema), nil
+	return normal.Batch(storageBatch(batch, a.storage), a.storage, a.Schema), nil
 }
 
 // storageField is f with its extension types as marks, and without any other metadata: a file does not say what a
@@ -132,10 +133,11 @@ func (a *Arrow) Next(context.Context) (_ arrow.RecordBatch, err error) {
 func storageField(f arrow.Field) arrow.Field {
 	if x, ok := f.Type.(arrow.ExtensionType); ok {
 		f.Type = x.StorageType()
-		f.Metadata = arrow.NewMetadata([]string{duckdb.ExtensionName, duckdb.ExtensionMetadata}, []string{x.ExtensionName(), x.Serialize()})
-	} else if name, ok := f.Metadata.GetValue(duckdb.ExtensionName); ok {
-		data, _ := f.Metadata.GetValue(duckdb.ExtensionMetadata)
-		f.Metadata = arrow.NewMetadata([]string{duckdb.ExtensionName, duckdb.ExtensionMetadata}, []string{name, data})
+		f.Metadata = arrow.NewMetadata([]string{normal.ExtensionName, normal.ExtensionMetadata},
+			[]string{x.ExtensionName(), x.Serialize()})
+	} else if name, ok := f.Metadata.GetValue(normal.ExtensionName); ok {
+		data, _ := f.Metadata.GetValue(normal.ExtensionMetadata)
+		f.Metadata = arrow.NewMetadata([]string{normal.ExtensionName, normal.ExtensionMetadata}, []string{name, data})
 	} else {
 		f.Metadata = arrow.Metadata{}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -49,6 +50,9 @@ func convert(ctx context.Context, a arrow.Array, want arrow.DataType) (arrow.Arr
 	if arrow.TypeEqual(a.DataType(), want) {
 		a.Retain()
 		return a, nil
+	}
+	if t, ok := want.(*enumeration.Type); ok {
+		return codesOf(a, t)
 	}
 	if plain, err := unpack(ctx, a); plain != nil || err != nil {
 		if err != nil {

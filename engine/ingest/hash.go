@@ -12,6 +12,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -73,7 +74,7 @@ func (w *Writer) divide(ctx context.Context, batch arrow.RecordBatch) error {
 
 // CanHash is an error (0A000) if values of the type cannot be hashed so that equal ones have equal hashes.
 func CanHash(f arrow.Field) error {
-	switch f.Type.ID() {
+	switch enumeration.Stored(f.Type).ID() {
 	case arrow.BOOL, arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.UINT8, arrow.UINT16, arrow.UINT32, arrow.UINT64,
 		arrow.FLOAT32, arrow.FLOAT64, arrow.DECIMAL32, arrow.DECIMAL64, arrow.DECIMAL128, arrow.DATE32, arrow.TIME32, arrow.TIME64,
 		arrow.TIMESTAMP, arrow.STRING, arrow.BINARY, arrow.FIXED_SIZE_BINARY:
@@ -120,7 +121,7 @@ func hashColumn(ctx context.Context, hashes []uint64, a arrow.Array, f arrow.Fie
 	if err := CanHash(f); err != nil {
 		return err
 	}
-	value, release, err := hasher(ctx, a, f.Type)
+	value, release, err := hasher(ctx, a, enumeration.Stored(f.Type))
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,8 @@ package ingest
 
 import (
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/internal/enumeration"
 )
 
 // stringKind says whether a column holds strings, bytes or something else.
@@ -38,11 +40,16 @@ func Logical(t arrow.DataType) arrow.DataType {
 	return t
 }
 
-// LogicalSchema is the schema of the table that rows of schema make. Metadata of fields (what arrow.uuid marks) stays.
+// LogicalSchema is the schema of the table that rows of schema make. Metadata of fields (what arrow.uuid marks) stays,
+// but for that of a user-defined type, which becomes the column's.
 func LogicalSchema(schema *arrow.Schema) *arrow.Schema {
 	fields := schema.Fields()
-	for i := range fields {
-		fields[i].Type = Logical(fields[i].Type)
+	for i, f := range fields {
+		if t := enumeration.Of(f); t != nil {
+			fields[i].Type, fields[i].Metadata = t, arrow.Metadata{}
+			continue
+		}
+		fields[i].Type = Logical(f.Type)
 	}
 	return arrow.NewSchema(fields, nil)
 }

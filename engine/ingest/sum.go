@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/zeebo/xxh3"
 
+	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -55,6 +56,14 @@ func (s *Sum) addRun(ctx context.Context, hashes []uint64, run arrow.RecordBatch
 
 // foldValues mixes the values of an array into hashes, nested ones too.
 func foldValues(ctx context.Context, hashes []uint64, a arrow.Array, want arrow.DataType) error {
+	if t, ok := want.(*enumeration.Type); ok {
+		codes, err := codesOf(a, t)
+		if err != nil {
+			return err
+		}
+		defer codes.Release()
+		a, want = codes, t.StorageType()
+	}
 	switch a := a.(type) {
 	case *array.Dictionary:
 		if foldCodes(hashes, a, want) {

@@ -13,8 +13,15 @@ func Value(ctx context.Context, batch arrow.RecordBatch, f arrow.Field, limits [
 	if err != nil {
 		return nil, err
 	}
-	defer fit.Release()
 	f.Nullable = true
+	if codes, err := coded(fit, arrow.NewSchema([]arrow.Field{f}, nil)); err != nil {
+		fit.Release()
+		return nil, err
+	} else if codes != nil {
+		fit.Release()
+		fit = codes
+	}
+	defer fit.Release()
 	w := NewWriter(Target{Schema: arrow.NewSchema([]arrow.Field{f}, nil)})
 	w.pending, w.rows = []arrow.RecordBatch{fit}, fit.NumRows()
 	laid, err := w.encodeIn(ctx, memory.DefaultAllocator, func() error { return nil })

@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -140,6 +141,12 @@ func (w *Writer) Add(ctx context.Context, batch arrow.RecordBatch) error {
 	}
 	if err := ctx.Err(); err != nil {
 		return w.fail(err)
+	}
+	if codes, err := coded(batch, w.target.Schema); err != nil {
+		return w.fail(err)
+	} else if codes != nil {
+		defer codes.Release()
+		batch = codes
 	}
 	if len(w.target.Limits) > 0 {
 		fit, err := Fit(ctx, batch, w.target.Limits)
@@ -382,6 +389,9 @@ func (w *Writer) encodeIn(ctx context.Context, mem memory.Allocator, full func()
 func (w *Writer) encodeColumn(ctx context.Context, mem memory.Allocator, i int,
 	parts []arrow.Array) (arrow.Array, error) {
 	want := w.target.Schema.Field(i).Type
+	if t, ok := want.(*enumeration.Type); ok {
+		want = t.StorageType()
+	}
 	kind := kindOf(want)
 	if kind == notString {
 		return concatenate(ctx, mem, parts, want, check{anyDigits: w.target.Intermediate})

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/zeebo/xxh3"
 
+	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -57,10 +58,14 @@ func (d *digester) of(row int) (digest, bool) {
 	return digest{sum.Hi, sum.Lo}, true
 }
 
-// text shows a row's key.
-func (d *digester) text(row int) string {
+// text shows a row's key, of these columns of a table.
+func (d *digester) text(table *arrow.Schema, columns []int, row int) string {
 	text := ""
 	for i, c := range d.columns {
+		if t, ok := table.Field(columns[i]).Type.(*enumeration.Type); ok {
+			c = array.NewExtensionArrayWithStorage(t, c)
+			defer c.Release()
+		}
 		if i > 0 {
 			text += ", "
 		}

@@ -199,7 +199,7 @@ func (s *search) find(ctx context.Context, p catalog.Position) (known bool, err 
 	known, err = finder.Find(ctx, s.by, s.version, p, s.key.columns, s.probes,
 		func(columns []arrow.Array, row int) bool {
 			if found = !dead.Has(int64(row)); found {
-				values = Text(columns, row)
+				values = (&digester{columns: columns}).text(s.version.Table().Columns, s.key.columns, row)
 			}
 			return !found
 		})
@@ -220,7 +220,7 @@ func (s *search) rows(ctx context.Context, p catalog.Position,
 		if err != nil || duplicate == nil {
 			return err
 		}
-		values := duplicate.text(at)
+		values := duplicate.text(s.version.Table().Columns, s.key.columns, at)
 		if err := s.by.Confirm(ctx); err != nil {
 			return err
 		}

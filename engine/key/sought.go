@@ -105,9 +105,6 @@ func (s *Sought) add(columns []arrow.Array, stats []*descriptor.Statistics, rows
 	return nil
 }
 
-// Text shows the key of a row.
-func Text(columns []arrow.Array, row int) string { return (&digester{columns: columns}).text(row) }
-
 // Each tells of the keys that rows of columns have: a key with a NULL is absent, unless with nulls that is a value.
 func Each(columns []arrow.Array, nulls bool, each func(row int, sum Sum, known bool)) error {
 	d, err := newDigester(columns, nulls)
@@ -163,7 +160,7 @@ func (k *Keeper) Find(ctx context.Context, v *catalog.TableVersion, columns []in
 		}
 		first, _ := positions.NumberOf(p.Index, p.Rows())
 		found, err := k.ordered(ctx, by, v, p, columns, sought, func(row int, sum Sum, d *digester) bool {
-			more = hit(first+int64(row), sum, func() string { return d.text(row) })
+			more = hit(first+int64(row), sum, func() string { return d.text(v.Table().Columns, columns, row) })
 			return more
 		})
 		if found {
@@ -174,7 +171,7 @@ func (k *Keeper) Find(ctx context.Context, v *catalog.TableVersion, columns []in
 		}
 		err = k.rows(ctx, by, v, p, columns, func(batch arrow.RecordBatch, dead *positions.Set) error {
 			return sought.look(batch, dead, func(row int, sum Sum, d *digester) bool {
-				more = hit(first+int64(row), sum, func() string { return d.text(row) })
+				more = hit(first+int64(row), sum, func() string { return d.text(v.Table().Columns, columns, row) })
 				return more
 			})
 		})

@@ -53,10 +53,11 @@ func (n *Names) Add(others *Names) {
 	}
 }
 
-// Meaning is what a name means: a version of a table, or else a view, or nothing.
+// Meaning is what a name means: a version of a table, or else a view, or a type, or nothing.
 type Meaning struct {
 	Table *catalog.TableVersion
 	View  *catalog.View
+	Type  *catalog.UserType
 }
 
 // Meanings are those of names at some time.

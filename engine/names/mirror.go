@@ -59,6 +59,13 @@ func (m *Mirror) Open(db *duckdb.Database, system map[string]*arrow.Schema, log 
 		return err
 	}
 	m.conn = conn
+	conn.NameTypes(func(number uint64) (string, bool) {
+		t, ok := m.planning.TypeOf(catalog.TableID(number))
+		if !ok {
+			return "", false
+		}
+		return t.Of().SQL(), true
+	})
 	m.shown = newShownNames(duckdb.CatalogName, conn.Exec, &m.words)
 	m.shown.schemas[duckdb.SchemaName] = true
 	m.shown.leftOut = func(name catalog.TableName, err error) {

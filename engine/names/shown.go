@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/enumeration"
 )
 
 // shownNames are the names that one of DuckDB's databases shows: a schema for every schema of the catalog, for every
@@ -26,6 +27,7 @@ type shownNames struct {
 	followed *catalog.Contents // what they were brought to; nil: to nothing yet
 	looked   int               // how many tables and views were looked at; for tests
 	schemas  map[string]bool
+	types    string // a comment that says in which state the user-defined types are
 	words    *viewWords
 	// leftOut hears of tables that DuckDB cannot show.
 	leftOut func(name catalog.TableName, err error)
@@ -44,6 +46,9 @@ func newShownNames(database string, exec func(sql string) error, words *viewWord
 func (n *shownNames) follow(contents *catalog.Contents) error {
 	if err := n.followTables(contents); err != nil {
 		return err
+	}
+	if !contents.SharesTypes(n.followed) {
+		n.followTypes(contents)
 	}
 	for was, is := range contents.ViewsSince(n.followed) {
 		n.looked++
@@ -64,6 +69,26 @@ func (n *shownNames) follow(contents *catalog.Contents) error {
 	n.complete(contents)
 	n.followed = contents
 	return nil
+}
+
+// followTypes has the views be made anew that have to do with user-defined types: DuckDB has them with the labels of
+// then.
+func (n *shownNames) followTypes(contents *catalog.Contents) {
+	h := fnv.New64a()
+	for _, t := range contents.Types() {
+		fmt.Fprintln(h, t.Of().Serialize())
+	}
+	n.types = fmt.Sprintf("/* %x */ ", h.Sum64())
+	for _, v := range contents.Views() {
+		if hasTypes(v) {
+			n.missing[v.Name] = n.view(v, n.words.of(v).sql)
+		}
+	}
+}
+
+// hasTypes tells whether a view names user-defined types, or has columns of one.
+func hasTypes(v *catalog.View) bool {
+	return strings.Contains(v.SQL, enumeration.NamePrefix) || v.Columns != nil && enumeration.HasMarked(v.Columns)
 }
 
 // followTables drops what is gone and notes what must be made.
@@ -106,11 +131,14 @@ func (n *shownNames) drop(name catalog.TableName) error {
 
 // shapeOf tells the columns of a table that was altered from those that it had: DuckDB holds a view to them.
 func shapeOf(columns *arrow.Schema) string {
-	if !hugetable.Numbered(columns) {
+	if !hugetable.Numbered(columns) && !enumeration.Has(columns) {
 		return ""
 	}
 	h := fnv.New64a()
 	for _, f := range columns.Fields() {
+		if t := enumeration.Of(f); t != nil {
+			fmt.Fprintln(h, t.Serialize())
+		}
 		fmt.Fprintf(h, "%q %v %v;", f.Name, f.Type, f.Metadata)
 	}
 	return fmt.Sprintf(" %x", h.Sum64())
@@ -165,7 +193,11 @@ func (n *shownNames) complete(contents *catalog.Contents) {
 
 func (n *shownNames) view(v *catalog.View, sql string) string {
 	sql, _ = inDatabase(sql, n.database)
-	return fmt.Sprintf("CREATE OR REPLACE VIEW %s%s AS %s", n.qualified(v.Name), columnList(v), sql)
+	types := ""
+	if hasTypes(v) {
+		types = n.types
+	}
+	return fmt.Sprintf("%sCREATE OR REPLACE VIEW %s%s AS %s", types, n.qualified(v.Name), columnList(v), sql)
 }
 
 // leaveOut goes on without a table that DuckDB cannot show: it is an error of whoever asks it, not of everybody.

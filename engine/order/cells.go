@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/internal/enumeration"
 )
 
 // cells are the values of one column, as they compare (OD2). Either code or text is there.
@@ -24,7 +25,7 @@ type cells struct {
 
 // CanOrder tells whether rows can be sorted by a column of this type.
 func CanOrder(t arrow.DataType) bool {
-	switch t.ID() {
+	switch enumeration.Stored(t).ID() {
 	case arrow.BOOL, arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.UINT8, arrow.UINT16, arrow.UINT32,
 		arrow.UINT64, arrow.FLOAT32, arrow.FLOAT64, arrow.DATE32, arrow.TIME64, arrow.TIMESTAMP, arrow.DECIMAL32,
 		arrow.DECIMAL64, arrow.DECIMAL128, arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW, arrow.BINARY,

@@ -10,8 +10,10 @@ import (
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
 
-// All are the schemas and the relations of the catalog, as a session with a search path is shown them.
-func All(contents *catalog.Contents, path []string) (schemas []pgcatalog.Schema, list []pgcatalog.Relation) {
+// All are the schemas, the relations and the user-defined types of the catalog, as a session with a search path is
+// shown them.
+func All(contents *catalog.Contents, path []string) (schemas []pgcatalog.Schema, list []pgcatalog.Relation,
+	types []pgcatalog.Type) {
 	for _, name := range contents.Schemas() {
 		schemas = append(schemas, pgcatalog.Schema{Name: name, Comment: contents.SchemaComment(name)})
 	}
@@ -55,5 +57,10 @@ func All(contents *catalog.Contents, path []string) (schemas []pgcatalog.Schema,
 		}
 		list = append(list, r)
 	}
-	return schemas, list
+	if contents.HasTypes() {
+		for i := range list {
+			showTypes(&list[i], contents, visible)
+		}
+	}
+	return schemas, list, typesOf(contents)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/former"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/past"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
@@ -103,10 +104,7 @@ func Finder(table func(database, schema, name string) *catalog.TableVersion,
 	}
 }
 
-// objectID: PostgreSQL's object IDs have 32 bits, the catalog's identities 64; the first billion of them are unique.
-func objectID(id catalog.TableID) uint32 {
-	return uint32(pgcatalog.FirstOID + uint64(id)%(pgcatalog.LastOID-pgcatalog.FirstOID))
-}
+func objectID(id catalog.TableID) uint32 { return pgcatalog.ObjectID(uint64(id)) }
 
 func columnsOf(schema *arrow.Schema) []pgcatalog.Column {
 	if schema == nil {
@@ -161,6 +159,9 @@ func Type(f arrow.Field) (oid uint32, modifier int32) {
 	case "arrow.json":
 		return OIDJSON, -1
 	}
+	if t := enumeration.Of(f); t != nil {
+		return pgcatalog.ObjectID(t.Number()), -1
+	}
 	switch t := f.Type.(type) {
 	case arrow.DecimalType:
 		return OIDNumeric, t.GetPrecision()<<16 | t.GetScale() + 4
@@ -178,6 +179,9 @@ func Type(f arrow.Field) (oid uint32, modifier int32) {
 	case arrow.ListLikeType:
 		if _, isMap := t.(*arrow.MapType); isMap {
 			return OIDText, -1
+		}
+		if of := enumeration.Of(t.ElemField()); of != nil {
+			return pgcatalog.ArrayOID(pgcatalog.ObjectID(of.Number())), -1
 		}
 		element, modifier := Type(t.ElemField())
 		if array, ok := postgresArrays[element]; ok {

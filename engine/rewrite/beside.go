@@ -124,7 +124,8 @@ func (r *Returning) from(columns *arrow.Schema, rows string) string {
 	entry := func(alias string, fields []arrow.Field) {
 		list := make([]string, len(fields))
 		for i, f := range fields {
-			list[i] = fmt.Sprint("csm_returned.k", len(names), " AS ", duckdb.QuoteIdentifier(f.Name))
+			column := ofItsType(fmt.Sprint("csm_returned.k", len(names)), f)
+			list[i] = column + " AS " + duckdb.QuoteIdentifier(f.Name)
 			names = append(names, fmt.Sprint("k", len(names)))
 		}
 		from = append(from, "LATERAL (SELECT "+strings.Join(list, ", ")+") AS "+duckdb.QuoteIdentifier(alias))

@@ -9,6 +9,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -138,8 +139,19 @@ func Columns(columns *arrow.Schema, from string) string {
 	names := make([]string, columns.NumFields())
 	for i, f := range columns.Fields() {
 		names[i] = duckdb.QuoteIdentifier(f.Name)
+		if as := ofItsType(names[i], f); as != names[i] {
+			names[i] = as + " AS " + names[i]
+		}
 	}
 	return "SELECT " + strings.Join(names, ", ") + " FROM " + from
+}
+
+// ofItsType is a column of rows that were kept. Labels are kept as text.
+func ofItsType(column string, f arrow.Field) string {
+	if t := enumeration.Of(f); t != nil {
+		return "CAST(" + column + " AS " + t.SQL() + ")"
+	}
+	return column
 }
 
 // PlaceQuery moves an error's position from the list's query into the statement, whose text is given.

@@ -5,7 +5,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/past"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -22,7 +25,34 @@ func (v *View) former(name string) *catalog.TableVersion {
 		v.Refused = err
 		return nil
 	}
-	return version.Alias(alias)
+	return v.inTypesOfNow(version.Alias(alias))
+}
+
+// inTypesOfNow is a former version whose columns of user-defined types have them as they are now: its codes mean the
+// same labels, which the statement compares with those of other tables.
+func (v *View) inTypesOfNow(version *catalog.TableVersion) *catalog.TableVersion {
+	columns := version.Table().Columns
+	if !enumeration.Has(columns) {
+		return version
+	}
+	fields, meta := columns.Fields(), columns.Metadata()
+	for i, f := range fields {
+		if t := enumeration.Of(f); t != nil {
+			if now, ok := v.Contents.TypeOf(catalog.TableID(t.Number())); ok {
+				fields[i].Type = now.Of()
+			}
+		}
+	}
+	now := arrow.NewSchema(fields, &meta)
+	if enumeration.SameStates(columns, now) {
+		return version
+	}
+	next, err := version.Redeclare(now)
+	if err != nil {
+		v.Refused = err
+		return nil
+	}
+	return next
 }
 
 // formerNamed is such a name with the schema of its table, for a text that is kept.

@@ -108,6 +108,23 @@ func (v *View) Lookup(database, schema, table string) *catalog.TableVersion {
 	return nil
 }
 
+// LookupType is the user-defined type that a name means; nil: none.
+func (v *View) LookupType(database, schema, name string) *catalog.UserType {
+	if !v.Contents.HasTypes() || database != "" && !strings.EqualFold(database, duckdb.CatalogName) {
+		return nil
+	}
+	schemas := v.Path
+	if schema != "" {
+		schemas = []string{schema}
+	}
+	for _, schema := range schemas {
+		if found := find(v, catalog.TableName{Schema: schema, Name: name}, v.Contents.Type); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
 // LookupView is Lookup for views.
 func (v *View) LookupView(database, schema, view string) *catalog.View {
 	if database != "" && !strings.EqualFold(database, duckdb.CatalogName) || schema == "" && v.Own.Has(view) {
@@ -163,6 +180,22 @@ func OwnDatabase(database, name string) error {
 
 // Qualify gives a new object its schema. No index has its name; tables and views are the catalog's to compare.
 func (v *View) Qualify(name statement.Name) (catalog.TableName, error) {
+	full, err := v.QualifyType(name)
+	if err != nil {
+		return full, err
+	}
+	if find(v, full, v.Contents.Type) != nil {
+		return full, sqlerror.New("42710", "type %q already exists", name.Name).WithHint("A relation has an associated " +
+			"type of the same name, so you must use a name that doesn't conflict with any existing type.")
+	}
+	if index, err := constraint.IndexNamed(v.Contents, full); index != nil || err != nil {
+		return full, cmp.Or(err, error(sqlerror.New("42P07", "relation %q already exists", name.Name)))
+	}
+	return full, nil
+}
+
+// QualifyType is Qualify of the name of a type, which may be that of an index.
+func (v *View) QualifyType(name statement.Name) (catalog.TableName, error) {
 	if err := OwnDatabase(name.Database, name.String()); err != nil {
 		return catalog.TableName{}, err
 	}
@@ -179,11 +212,7 @@ func (v *View) Qualify(name statement.Name) (catalog.TableName, error) {
 	if !v.Contents.HasSchema(schema) {
 		return catalog.TableName{}, sqlerror.New("3F000", "schema %q does not exist", schema)
 	}
-	full := catalog.TableName{Schema: schema, Name: name.Name}
-	if index, err := constraint.IndexNamed(v.Contents, full); index != nil || err != nil {
-		return full, cmp.Or(err, error(sqlerror.New("42P07", "relation %q already exists", name.Name)))
-	}
-	return full, nil
+	return catalog.TableName{Schema: schema, Name: name.Name}, nil
 }
 
 // HasView tells whether there is a view of that name.
@@ -228,7 +257,10 @@ func (v *View) Meaning(name catalog.TableName) lookup.Meaning {
 	if table := v.Find(name.Schema, name.Name); table != nil {
 		return lookup.Meaning{Table: table}
 	}
-	return lookup.Meaning{View: v.FindView(name.Schema, name.Name)}
+	if view := v.FindView(name.Schema, name.Name); view != nil {
+		return lookup.Meaning{View: view}
+	}
+	return lookup.Meaning{Type: find(v, name, v.Contents.Type)}
 }
 
 // Temporary are a session's temporary tables and views, in lower case.

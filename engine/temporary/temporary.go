@@ -10,6 +10,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
@@ -36,16 +37,29 @@ func setOf(names []string) snapshot.Temporary {
 	return own
 }
 
-// Sequences asks DuckDB for the names of a session's temporary sequences.
-func Sequences(ctx context.Context, conn *duckdb.Connection) (snapshot.Temporary, error) {
-	names, err := conn.Texts(ctx, "SELECT sequence_name FROM system.main.duckdb_sequences() WHERE temporary")
+// Unlisted asks DuckDB for the names of a session's temporary sequences or types.
+func Unlisted(ctx context.Context, conn *duckdb.Connection, kind statement.Object) (snapshot.Temporary, error) {
+	text := "SELECT sequence_name FROM system.main.duckdb_sequences() WHERE temporary"
+	if kind == statement.Type {
+		text = "SELECT type_name FROM system.main.duckdb_types() WHERE database_name = 'temp' AND NOT internal"
+	}
+	names, err := conn.Texts(ctx, text)
 	return setOf(names), err
 }
 
-// DropOf is a DROP SEQUENCE, in text, of a temporary one as DuckDB runs it.
+// Uses are the temporary tables and views that have to do with types of the users', each with what DuckDB says of them
+// behind it.
+func Uses(ctx context.Context, conn *duckdb.Connection) ([]string, error) {
+	return conn.Texts(ctx, "SELECT unnest([table_name, data_type]) FROM system.main.duckdb_columns() "+
+		"WHERE database_name = 'temp' AND contains(data_type, $1) UNION ALL SELECT unnest([view_name, sql]) "+
+		"FROM system.main.duckdb_views() WHERE temporary AND NOT internal AND contains(sql, $1)", enumeration.MarkHead)
+}
+
+// DropOf is a DROP SEQUENCE or a DROP TYPE, in text, of a temporary one as DuckDB runs it.
 func DropOf(head *statement.Drop, text string) *statement.Private {
 	name := head.Names[0]
-	return &statement.Private{Verb: "drop", Kind: "sequence", Dropped: &name, DroppedAt: edit.Offset(text, name.At)}
+	at := edit.Offset(text, name.At)
+	return &statement.Private{Verb: "drop", Kind: string(head.Object), Dropped: &name, DroppedAt: at}
 }
 
 // ownObjects are the statements that drop what a session made for itself, what may need others first.

@@ -100,6 +100,7 @@ func isMentionOf(m duckdb.Mention, w *catalog.View, table catalog.TableName) boo
 type OwnView struct {
 	Name  catalog.TableName // in snapshot.TemporarySchema
 	Reads []catalog.TableName
+	Text  string // as DuckDB has it
 }
 
 // OwnViews are those of the session, with what they read.
@@ -121,7 +122,8 @@ func (w *Writer) OwnViews(ctx context.Context) ([]OwnView, error) {
 		if !ok {
 			continue
 		}
-		view := OwnView{Name: catalog.TableName{Schema: snapshot.TemporarySchema, Name: head.Name.Name}}
+		name := catalog.TableName{Schema: snapshot.TemporarySchema, Name: head.Name.Name}
+		view := OwnView{Name: name, Text: head.Query}
 		mentions, err := w.Mentions(ctx, head.Query)
 		if dialect.IsParsers(err) {
 			continue

@@ -7,6 +7,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/csmsql/csmsql/internal/enumeration"
 )
 
 // corrupt is the error of a chunk that cannot be what its writer sealed (D3).
@@ -30,7 +32,11 @@ func (s *Scan) checkColumn(f arrow.Field, column arrow.Array, rows int64) error 
 	}
 	d := column.Data()
 	if !isString(f) {
-		if !arrow.TypeEqual(d.DataType(), f.Type) {
+		want := f.Type
+		if user, ok := want.(*enumeration.Type); ok {
+			want = user.StorageType()
+		}
+		if !arrow.TypeEqual(d.DataType(), want) {
 			return corrupt("column %q of a chunk is %s, the table has %s", f.Name, d.DataType(), f.Type)
 		}
 		return named(f, checkData(d, true))

@@ -17,6 +17,7 @@ type Connection struct {
 	resolve Resolver
 	settler Settler // nil: no statement sets anything
 	counter Counter // nil: there are no sequences
+	types   TypesOf // nil: those of the database
 	session session
 	work    work
 	plain   bool            // DuckDB's optimizer is off
@@ -76,9 +77,10 @@ func (c *Connection) Exec(sql string) error {
 	c.optimize(true)
 	var result bindings.Result
 	defer bindings.DestroyResult(&result)
+	sql, made := c.withTypes(sql)
 	Parsed.Tell(sql)
 	if bindings.Query(c.handle, sql, &result) == bindings.StateError {
-		return c.orExhausted(parseError(bindings.ResultError(&result)))
+		return inGiven(labelError(c.orExhausted(parseError(bindings.ResultError(&result))), sql), made)
 	}
 	return nil
 }

@@ -64,6 +64,7 @@ type Database struct {
 	mayCrash    bool            // see CrashingVariable
 	given       given           // of memory; has its own lock
 	spill       *spillDirectory // nil: it does not spill
+	types       TypesOf         // nil: there are none
 }
 
 // CatalogName is the database that clients see, and SchemaName its default schema, as PostgreSQL users expect it.

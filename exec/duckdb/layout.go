@@ -1,11 +1,15 @@
 package duckdb
 
-import "github.com/apache/arrow-go/v18/arrow"
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
+)
 
 // fixedWidth gives the bytes per value of columns that lie in memory the same way in Arrow and in DuckDB's vectors,
 // else 0.
 func fixedWidth(f arrow.Field) int {
-	if f.Metadata.FindKey(extensionName) >= 0 {
+	if f.Metadata.FindKey(normal.ExtensionName) >= 0 {
 		return 0 // DuckDB knows what it is
 	}
 	switch t := f.Type.(type) {

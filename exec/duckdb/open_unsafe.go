@@ -18,6 +18,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/cdata"
+
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
+	"github.com/csmsql/csmsql/internal/enumeration"
 )
 
 // indexes copies a C array of column indexes.
@@ -76,11 +79,13 @@ func csmGoOpenScan(number C.uint64_t, projected *C.int64_t, count C.int64_t, out
 // kindOf says how a column that is no string becomes a vector; for strings each chunk decides.
 func kindOf(f arrow.Field) C.int32_t {
 	switch {
+	case f.Type.ID() == arrow.EXTENSION && enumeration.Of(f) != nil:
+		return C.CSM_ENUM
 	case isString(f):
 		return C.CSM_VIEW
 	case fixedWidth(f) > 0:
 		return C.CSM_FIXED
-	case f.Type.ID() == arrow.BOOL && f.Metadata.FindKey(extensionName) < 0:
+	case f.Type.ID() == arrow.BOOL && f.Metadata.FindKey(normal.ExtensionName) < 0:
 		return C.CSM_BOOL
 	}
 	return C.CSM_CONVERT
@@ -154,6 +159,8 @@ func (s *Scan) openChunk(chunk int, wanted []int, out *C.struct_csm_chunk) (err 
 			}
 			converted++
 		case C.CSM_BOOL:
+		case C.CSM_ENUM:
+			setPlaces(&prepared[i], field.Type.(*enumeration.Type))
 		default:
 			some, err := s.prepareString(&prepared[i], column, values)
 			if err != nil {
@@ -312,6 +319,16 @@ func prepareEnum(out *C.struct_csm_column, count int, value func(int) string, do
 		codes[i] = C.uint8_t(at)
 	}
 	return nil
+}
+
+// setPlaces is prepareEnum of codes of a type that users made.
+func setPlaces(out *C.struct_csm_column, t *enumeration.Type) {
+	// SAFETY: freed by csm_chunk_release
+	codes := unsafe.Slice((*C.uint8_t)(C.calloc(dictionaryCodes, 1)), dictionaryCodes)
+	out.codes = &codes[0]
+	for code, place := range t.Places() {
+		codes[code] = C.uint8_t(place)
+	}
 }
 
 // putString writes a string_t; a long string keeps pointing into the region, where the dictionary lies.

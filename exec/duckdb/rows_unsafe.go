@@ -11,11 +11,15 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/cdata"
 	bindings "github.com/duckdb/duckdb-go-bindings"
+
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
+	"github.com/csmsql/csmsql/internal/enumeration"
 )
 
 // Rows is a running statement's result, streamed: DuckDB's threads work ahead by a bounded buffer.
@@ -38,12 +42,39 @@ func (s *Statement) Schema() (*arrow.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return normalSchema(raw), nil
+	return normal.Schema(raw), nil
+}
+
+// Unlike tells of each column of the result what normal.Unlike says of it; nil: no column has such a type, or s is nil.
+func (s *Statement) Unlike() ([]string, error) {
+	if s == nil {
+		return nil, nil
+	}
+	raw, err := s.rawSchema()
+	if err != nil {
+		return nil, err
+	}
+	return normal.Unlike(raw), nil
 }
 
 func (s *Statement) rawSchema() (*arrow.Schema, error) {
 	p := s.columns()
-	return s.connection.arrowSchema(p.types, p.names)
+	names := p.names
+	if strings.Contains(s.written, enumeration.MarkHead) {
+		names = slices.Clone(names)
+		for i := range names {
+			names[i] = withNames(names[i])
+		}
+	}
+	schema, err := s.connection.arrowSchema(p.types, names)
+	if err != nil || !slices.ContainsFunc(schema.Fields(), func(f arrow.Field) bool { return hasEnum(f.Type) }) {
+		return schema, err
+	}
+	fields := schema.Fields()
+	for i := range fields {
+		fields[i] = marked(fields[i], p.types[i])
+	}
+	return arrow.NewSchema(fields, nil), nil
 }
 
 func (c *Connection) arrowSchema(types []bindings.LogicalType, names []string) (*arrow.Schema, error) {
@@ -74,20 +105,18 @@ func (c *Connection) arrowSchema(types []bindings.LogicalType, names []string) (
 }
 
 // schemas are the columns as DuckDB exports them, and as users see them: one pointer where nothing differs.
-func (s *Statement) schemas() (raw, normal *arrow.Schema, err error) {
+func (s *Statement) schemas() (raw, shown *arrow.Schema, err error) {
 	if s.raw != nil {
 		return s.raw, s.normal, nil
 	}
 	if raw, err = s.rawSchema(); err != nil {
 		return nil, nil, err
 	}
-	if normal = normalSchema(raw); normal.Equal(raw) {
-		normal = raw
-	}
+	shown = normal.Schema(raw)
 	if !slices.ContainsFunc(raw.Fields(), zoned) {
-		s.raw, s.normal = raw, normal
+		s.raw, s.normal = raw, shown
 	}
-	return raw, normal, nil
+	return raw, shown, nil
 }
 
 // zoned tells that a column's type names the session's time zone, which may change.
@@ -128,7 +157,7 @@ func (s *Statement) explain(ctx context.Context, err error) error {
 	if e, ok := err.(*Error); ok && s.casts && e.State == "22003" {
 		e.HintText, e.Byte = castHint, -1
 	}
-	err = s.connection.orExhausted(err)
+	err = labelError(s.connection.orExhausted(err), s.written)
 	if e, ok := err.(*Error); ok && e.Kind == kindInternal && e.HintText == "" {
 		e.HintText = ownFaultHint
 	}
@@ -231,7 +260,7 @@ func (r *Rows) Next() (arrow.RecordBatch, error) {
 			batch.Release()
 			return nil, canceled(late)
 		}
-		return normalBatch(batch, r.raw, r.schema), nil
+		return normal.Batch(batch, r.raw, r.schema), nil
 	}
 	err := r.statement.explain(r.ctx, takeError(failure))
 	if r.begun || !r.statement.replan(err) {

@@ -8,6 +8,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory/mallocator"
+
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
 )
 
 // Outside gives memory outside of Go's heap, which C may point to (D2).
@@ -65,7 +67,7 @@ func (s *Scan) estimate() int64 {
 
 // isString tells whether a column's bytes go through our own string loops instead of DuckDB's conversion.
 func isString(f arrow.Field) bool {
-	if name, marked := f.Metadata.GetValue(extensionName); marked && name != jsonName {
+	if name, marked := f.Metadata.GetValue(normal.ExtensionName); marked && name != normal.JSON {
 		return false // DuckDB knows what they are
 	}
 	switch f.Type.ID() {

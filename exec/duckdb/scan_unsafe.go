@@ -16,6 +16,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/cdata"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	bindings "github.com/duckdb/duckdb-go-bindings"
+
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
+	"github.com/csmsql/csmsql/internal/enumeration"
 )
 
 // registerScans makes csm_scan(number) and csm_table(schema, name) known to the database.
@@ -146,10 +149,13 @@ func (c *Connection) logicalTypes(scan *Scan) ([]bindings.LogicalType, error) {
 	for i, f := range fields {
 		domain := scan.Domains[i]
 		simple, isSimple := simpleType(f)
+		user, isUser := f.Type.(*enumeration.Type)
 		switch {
+		case isUser:
+			types[i] = enumType(user.Words())
 		case isSimple:
 			types[i] = simple
-		case !isString(f) || f.Metadata.FindKey(extensionName) >= 0: // JSON lies as text does and is another type
+		case !isString(f) || f.Metadata.FindKey(normal.ExtensionName) >= 0: // JSON lies as text does, and is not it
 			converted = append(converted, f)
 			positions = append(positions, i)
 		case domain != nil:
@@ -203,7 +209,7 @@ var timestampTypes = map[arrow.TimeUnit]bindings.Type{
 // simpleType knows what DuckDB makes of columns that vector.c fills without it. Asking DuckDB takes longer than all the
 // rest of a bind.
 func simpleType(f arrow.Field) (bindings.LogicalType, bool) {
-	if kind := kindOf(f); kind != C.CSM_FIXED && kind != C.CSM_BOOL || f.Metadata.FindKey(extensionName) >= 0 {
+	if kind := kindOf(f); kind != C.CSM_FIXED && kind != C.CSM_BOOL || f.Metadata.FindKey(normal.ExtensionName) >= 0 {
 		return bindings.LogicalType{}, false
 	}
 	switch t := f.Type.(type) {

@@ -20,6 +20,7 @@ type Statement struct {
 	connection *Connection
 	handle     bindings.PreparedStatement
 	sql        string
+	written    string        // as DuckDB was given it: with what users' types are
 	args       []any         // that were last bound
 	holds      []holding     // of the parameters' types as they were planned
 	parameters []promised    // their types as they were planned
@@ -103,9 +104,12 @@ func (c *Connection) prepare(sql string) (*Statement, error) {
 		}
 		defer c.watch(c.heard)()
 	}
+	sql, made := c.withTypes(sql)
 	Parsed.Tell(sql)
+	s.written = sql
 	if bindings.Prepare(c.handle, sql, &s.handle) == bindings.StateError {
-		err := c.orExhausted(parseError(bindings.PrepareError(s.handle)))
+		err := labelError(c.orExhausted(parseError(bindings.PrepareError(s.handle))), sql)
+		err = inGiven(err, made)
 		bindings.DestroyPrepare(&s.handle)
 		if c.heard != nil && c.heard.Err() != nil && IsCanceled(err) {
 			err = canceled(c.heard.Err())
@@ -289,6 +293,9 @@ func (s *Statement) Bind(args []any) error {
 		return &Error{Message: fmt.Sprintf("the statement has %d parameters, %d values were given", want, len(args)), State: "08P01", Byte: -1}
 	}
 	for i, arg := range args {
+		if err := s.parameters[i].refuseLabel(i, arg); err != nil {
+			return err
+		}
 		value, err := s.toValue(i, arg)
 		if err != nil {
 			return &Error{Message: fmt.Sprintf("parameter $%d: %v", i+1, err), State: "22023", Byte: -1}

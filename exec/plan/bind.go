@@ -3,6 +3,7 @@ package plan
 import (
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/sql/bind"
@@ -88,8 +89,16 @@ func (b *binder) column(ref *pg.ColumnRef) bound {
 	}
 	i := r.Column.Index
 	c := &b.relation.Columns[i]
+	if isUsers(c.Type) {
+		return b.fail(ref.Location, usersType)
+	}
 	return bound{Expr: &Expr{Op: OpColumn, Type: TypeOf(c.Type), Column: b.project(i), Name: c.Name}, text: b.columnText(text)}
 }
+
+const usersType = "a column of a user-defined type"
+
+// isUsers tells whether a column has a user-defined type, whose codes are no values.
+func isUsers(t arrow.DataType) bool { return t.ID() == arrow.EXTENSION }
 
 // project gives the position of a column among those to be read.
 func (b *binder) project(column int) int {

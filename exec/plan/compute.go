@@ -168,6 +168,10 @@ func (b *binder) star(q *Query, ref *pg.ColumnRef) {
 	}
 	for i := range b.relation.Columns {
 		c := &b.relation.Columns[i]
+		if isUsers(c.Type) {
+			b.fail(ref.Location, usersType)
+			return
+		}
 		e := &Expr{Op: OpColumn, Type: TypeOf(c.Type), Column: b.project(i), Name: c.Name}
 		q.Outputs = append(q.Outputs, Output{Name: c.Name, Type: e.Type, Expr: e, Aggregate: -1})
 	}

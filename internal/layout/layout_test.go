@@ -16,7 +16,7 @@ import (
 const module = "github.com/csmsql/csmsql/"
 
 // everywhere may be imported by any package: they know none of ours, and cost nothing in production.
-var everywhere = []string{"internal/bytesize", "internal/invariants", "internal/faults", "internal/spelling", "internal/counted", "internal/tally", "internal/filelock", "internal/idlethreads", "internal/mark", "internal/persistent", "sql/lex", "sql/edit", "sql/tree", "sql/sqlerror"}
+var everywhere = []string{"internal/bytesize", "internal/invariants", "internal/faults", "internal/spelling", "internal/counted", "internal/tally", "internal/filelock", "internal/idlethreads", "internal/mark", "internal/persistent", "internal/enumeration", "sql/lex", "sql/edit", "sql/tree", "sql/sqlerror"}
 
 // allowed says which of our own packages a folder and those below it may import (beside themselves and
 // everywhere). The longest entry that matches a package counts.
@@ -81,8 +81,9 @@ var allowed = map[string][]string{
 	"engine/sequence":      {"engine/lookup", "engine/snapshot", "catalog", "exec/duckdb", "sql/dialect", "sql/statement"},
 	"engine/comment":       {"engine/constraint", "engine/sequence", "engine/snapshot", "catalog", "sql/statement"},
 	"engine/dependency":    {"engine/cast", "engine/definition", "engine/sequence", "engine/snapshot", "engine/viewtext", "catalog", "exec/duckdb", "sql/dialect", "sql/statement"},
+	"engine/namedtype":     {"engine/columntype", "engine/constraint", "engine/relation", "engine/snapshot", "engine/temporary", "catalog", "exec/duckdb", "sql/dialect", "sql/pgcatalog", "sql/statement"},
 	"engine/rewrite":       {"engine/cast", "engine/columntype", "engine/ingest", "engine/retained", "engine/snapshot", "catalog", "exec/duckdb", "exec/plan", "sql/dialect", "sql/statement"},
-	"engine/definition":    {"engine/cast", "engine/check", "engine/columntype", "engine/constraint", "engine/ingest", "engine/names", "engine/sequence", "engine/snapshot", "catalog", "exec/duckdb", "sql/dialect", "sql/past", "sql/pgcatalog", "sql/statement"},
+	"engine/definition":    {"engine/cast", "engine/check", "engine/columntype", "engine/constraint", "engine/ingest", "engine/namedtype", "engine/names", "engine/sequence", "engine/snapshot", "catalog", "exec/duckdb", "sql/dialect", "sql/past", "sql/pgcatalog", "sql/statement"},
 	"engine/alteration":    {"engine/cast", "engine/columntype", "engine/comment", "engine/constraint", "engine/definition", "engine/dependency", "engine/ingest", "engine/placement", "engine/sequence", "engine/snapshot", "engine/upkeep", "engine/viewtext", "catalog", "exec/duckdb", "sql/dialect", "sql/edit", "sql/lex", "sql/statement"},
 	"engine/outcome":       {},
 	"engine/systemtable":   {"engine/account", "engine/facts", "engine/history", "engine/member", "engine/overdue", "engine/reader", "engine/split", "engine/upkeep", "catalog", "exec/duckdb"},
@@ -134,6 +135,7 @@ var allowed = map[string][]string{
 	"internal/filelock":    {},
 	"internal/idlethreads": {},
 	"internal/mark":        {},
+	"internal/enumeration": {},
 	"internal/persistent":  {},
 	"internal/sqllist":     {},
 	"internal/grammar":     {},

@@ -27,13 +27,13 @@ func BenchmarkRefresh(b *testing.B) {
 	c := open(b)
 	relations := hundred()
 	for b.Loop() {
-		require.NoError(b, pgcatalog.Refresh(c.Exec, relations, schemas(), "csmsql"))
+		require.NoError(b, pgcatalog.Refresh(c.Exec, relations, nil, schemas(), "csmsql"))
 	}
 }
 
 func BenchmarkQuery(b *testing.B) {
 	c := open(b)
-	require.NoError(b, pgcatalog.Refresh(c.Exec, hundred(), schemas(), "csmsql"))
+	require.NoError(b, pgcatalog.Refresh(c.Exec, hundred(), nil, schemas(), "csmsql"))
 	for name, sql := range map[string]string{
 		"tables":  "SELECT n.nspname, c.relname, pg_catalog.pg_get_userbyid(c.relowner) FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r','p','') AND n.nspname !~ '^pg_toast' AND pg_catalog.pg_table_is_visible(c.oid) ORDER BY 1,2",
 		"columns": "SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), (SELECT pg_catalog.pg_get_expr(d.adbin, d.adrelid, true) FROM pg_catalog.pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum AND a.atthasdef), a.attnotnull FROM pg_catalog.pg_attribute a WHERE a.attrelid = '20007' AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",

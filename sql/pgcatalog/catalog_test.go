@@ -55,7 +55,7 @@ func TestObjectIDsAreStable(t *testing.T) {
 	const sql = "SELECT c.oid, c.reltype, t.typarray, n.oid FROM pg_class c JOIN pg_type t ON t.oid = c.reltype JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relname = 'orders'"
 	before, err := ask(c, sql)
 	require.NoError(t, err)
-	require.NoError(t, pgcatalog.Refresh(c.Exec, sample()[3:], []pgcatalog.Schema{{Name: "a"}, {Name: "sales", OID: 16398}}, "csmsql"))
+	require.NoError(t, pgcatalog.Refresh(c.Exec, sample()[3:], nil, []pgcatalog.Schema{{Name: "a"}, {Name: "sales", OID: 16398}}, "csmsql"))
 	after, err := ask(c, sql)
 	require.NoError(t, err)
 	require.Equal(t, before, after)
@@ -64,7 +64,7 @@ func TestObjectIDsAreStable(t *testing.T) {
 // TestObjectIDRange: an object ID out of range would be taken for a row type or a schema.
 func TestObjectIDRange(t *testing.T) {
 	for _, oid := range []uint32{0, pgcatalog.FirstOID - 1, pgcatalog.LastOID + 1} {
-		err := pgcatalog.Refresh(func(string) error { return nil }, []pgcatalog.Relation{{Schema: "public", Name: "x", Kind: 'r', OID: oid}}, nil, "csmsql")
+		err := pgcatalog.Refresh(func(string) error { return nil }, []pgcatalog.Relation{{Schema: "public", Name: "x", Kind: 'r', OID: oid}}, nil, nil, "csmsql")
 		require.ErrorContains(t, err, "outside of")
 	}
 }
@@ -85,8 +85,8 @@ func TestConnectionsSeeTheirOwn(t *testing.T) {
 	require.NoError(t, one.Exec("BEGIN"))
 	require.NoError(t, two.Exec("BEGIN"))
 	extra := append(sample(), pgcatalog.Relation{Schema: "public", Name: "mine", Kind: 'r', OID: 20000})
-	require.NoError(t, pgcatalog.Refresh(one.Exec, extra, schemas(), "csmsql"))
-	require.NoError(t, pgcatalog.Refresh(two.Exec, nil, nil, "csmsql"), "refreshes of two transactions do not conflict")
+	require.NoError(t, pgcatalog.Refresh(one.Exec, extra, nil, schemas(), "csmsql"))
+	require.NoError(t, pgcatalog.Refresh(two.Exec, nil, nil, nil, "csmsql"), "refreshes of two transactions do not conflict")
 	expect(t, one, sql, "3")
 	expect(t, two, sql, "0")
 	require.NoError(t, one.Exec("ROLLBACK"))
@@ -128,13 +128,13 @@ func TestStrangeNames(t *testing.T) {
 	for _, name := range []string{`it's`, `"quoted"`, "new\nline", "tab\t", `back\slash`, "größe", "{brace,}", "[a, b]", "", "NULL", strings.Repeat("x", 255)} {
 		r := []pgcatalog.Relation{{Schema: name, Name: name, Kind: 'v', OID: 16384, Definition: "SELECT '" + name + "'",
 			Columns: []pgcatalog.Column{{Name: name, Type: 23, Typmod: -1, Default: "'" + name}}}}
-		require.NoError(t, pgcatalog.Refresh(c.Exec, r, nil, name))
+		require.NoError(t, pgcatalog.Refresh(c.Exec, r, nil, nil, name))
 		shown := strings.ReplaceAll(name, "\n", `\n`)
 		expect(t, c, "SELECT n.nspname, c.relname, a.attname, pg_get_viewdef(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid WHERE c.oid = 16384",
 			shown+"|"+shown+"|"+shown+"|SELECT '"+shown+"'")
 		expect(t, c, "SELECT 16384::regclass::oid", "16384")
 	}
-	require.NoError(t, pgcatalog.Refresh(c.Exec, []pgcatalog.Relation{{Schema: "public", Name: "a\x1fb\x1ec\x00d", Kind: 'r', OID: 16384}}, nil, "x"))
+	require.NoError(t, pgcatalog.Refresh(c.Exec, []pgcatalog.Relation{{Schema: "public", Name: "a\x1fb\x1ec\x00d", Kind: 'r', OID: 16384}}, nil, nil, "x"))
 	expect(t, c, "SELECT relname FROM pg_class WHERE oid = 16384", "a b c d")
 }
 

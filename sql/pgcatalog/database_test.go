@@ -70,7 +70,7 @@ func connect(t testing.TB, db *duckdb.Database) *duckdb.Connection {
 	require.NoError(t, c.Exec("SET search_path = 'csmsql.public,"+pgcatalog.SessionSchema+"'"))
 	require.NoError(t, pgcatalog.SetSession(c.Exec, pgcatalog.Session{User: "postgres", ProcessID: 4711, SearchPath: []string{"public"},
 		Settings: []pgcatalog.Setting{{Name: "application_name", Value: "golden", Shown: "golden", Source: "client", Reset: "golden"}}}))
-	require.NoError(t, pgcatalog.Refresh(c.Exec, sample(), schemas(), "csmsql"))
+	require.NoError(t, pgcatalog.Refresh(c.Exec, sample(), nil, schemas(), "csmsql"))
 	return c
 }
 

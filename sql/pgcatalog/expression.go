@@ -135,6 +135,23 @@ func (w *rewriter) lookup(arg *pg.Node, prefix string, shown bool) *pg.Node {
 	return w.model.call("pg_compat", prefix+"_oid", arg)
 }
 
+// lookupCall makes an object ID of to_regclass('t') and the like, or NULL.
+func (w *rewriter) lookupCall(n *pg.Node, f *pg.FuncCall) bool {
+	schema, name := functionName(f)
+	kind, ok := strings.CutPrefix(name, "to_")
+	prefix := lookupTypes[kind]
+	if !ok || prefix == "" || len(f.Args) != 1 || schema != "" && schema != pgCatalog {
+		return false
+	}
+	w.optional(f.Args[0], false)
+	arg := f.Args[0]
+	if arg.GetParamRef() != nil {
+		arg = cast(arg, "text")
+	}
+	n.Node = w.model.call("pg_compat", prefix+"_lookup", arg).Node
+	return true
+}
+
 // isOID: the expression's value is an object ID and not a name, as far as can be seen without its type.
 func (w *rewriter) isOID(n *pg.Node) bool {
 	if c := n.GetColumnRef(); c != nil {

@@ -107,7 +107,7 @@ func InstallCatalogs(exec func(sql string) error) (err error) {
 			err = errors.Join(err, exec("DETACH DATABASE IF EXISTS "+catalogs)) // so that it may be tried again
 		}
 	}()
-	if err := Refresh(exec, nil, nil, database); err != nil {
+	if err := Refresh(exec, nil, nil, nil, database); err != nil {
 		return err
 	}
 	var b strings.Builder

@@ -6,6 +6,7 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/bind"
 )
 
@@ -70,6 +71,9 @@ func (n *typing) of(x *pg.Node) uint32 {
 			return 0
 		}
 		_, name := typeName(e.TypeCast.TypeName)
+		if number, ok := enumeration.Named(name); ok {
+			return ObjectID(number)
+		}
 		return namedTypes[name]
 	case *pg.Node_CoalesceExpr:
 		return n.unified(e.CoalesceExpr.Args)
@@ -267,7 +271,7 @@ func (n *typing) call(f *pg.FuncCall) uint32 {
 		if len(f.Args) == 2 {
 			return n.of(f.Args[1])
 		}
-	case "min", "max", "any_value", "first_value", "last_value", "nth_value", "abs", "csm_divisor":
+	case "min", "max", "enum_first", "enum_last", "any_value", "first_value", "last_value", "nth_value", "abs", "csm_divisor":
 		return first()
 	case "lag", "lead":
 		if len(f.Args) < 3 {

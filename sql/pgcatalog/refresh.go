@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/csmsql/csmsql/internal/enumeration"
 )
 
 // Relation is a table or view that users made.
@@ -67,11 +69,17 @@ type Schema struct {
 
 // Object IDs that users' relations may have. The ranges above hold their schemas, row types and array types.
 const (
-	FirstOID = 16384
-	LastOID  = 1<<30 - 1
+	FirstOID = enumeration.FirstOID
+	LastOID  = enumeration.LastOID
 )
 
 const publicOID = 2200
+
+// ObjectID is enumeration.ObjectID, of relations, too.
+func ObjectID(number uint64) uint32 { return enumeration.ObjectID(number) }
+
+// ArrayOID is the object ID of the array type of a relation's row type, or of a user-defined type.
+func ArrayOID(oid uint32) uint32 { return oid + enumeration.ArraysOID }
 
 // schemaOID is the schema's object ID: PostgreSQL's for public, otherwise one that depends on the name alone.
 func schemaOID(s Schema) uint32 {
@@ -88,7 +96,8 @@ func schemaOID(s Schema) uint32 {
 
 // Refresh tells the connection that exec belongs to what exists: whole, and cheap enough to be called whenever a
 // catalog query comes and the catalog's revision has changed since (P4). The system's own schemas need not be listed.
-func Refresh(exec func(sql string) error, relations []Relation, schemas []Schema, databaseName string) error {
+func Refresh(exec func(sql string) error, relations []Relation, types []Type, schemas []Schema,
+	databaseName string) error {
 	oids := map[string]uint32{}
 	for _, s := range schemas {
 		oids[s.Name] = schemaOID(s)
@@ -116,7 +125,9 @@ func Refresh(exec func(sql string) error, relations []Relation, schemas []Schema
 	indexes.write(&b, "csm_index")
 	indexColumns.write(&b, "csm_index_column")
 	sequenceRows(relations).write(&b, "csm_sequences")
-	commentRows(relations, schemas, oids).write(&b, "csm_comment")
+	typeRows(types, oids).write(&b, "csm_type")
+	labelRows(types).write(&b, "csm_label")
+	commentRows(relations, types, schemas, oids).write(&b, "csm_comment")
 	if err := exec(b.String()); err != nil {
 		return fmt.Errorf("refresh the system catalogs: %w", err)
 	}
@@ -124,7 +135,7 @@ func Refresh(exec func(sql string) error, relations []Relation, schemas []Schema
 }
 
 // OwnTables are the temporary tables of every connection, as a list in SQL. (duckdb.sql hides them.)
-const OwnTables = "('csm_schema', 'csm_relation', 'csm_column', 'csm_constraint', 'csm_index', 'csm_index_column', 'csm_sequences', 'csm_comment')"
+const OwnTables = "('csm_schema', 'csm_relation', 'csm_column', 'csm_constraint', 'csm_index', 'csm_index_column', 'csm_sequences', 'csm_comment', 'csm_type', 'csm_label')"
 
 // IsOwnTable tells whether one of them has the name.
 func IsOwnTable(name string) bool {
@@ -239,10 +250,10 @@ func sequenceRows(relations []Relation) rowSet {
 
 // Classes of pg_description.
 const (
-	classRelation, classSchema, classConstraint = 1259, 2615, 2606
+	classRelation, classSchema, classConstraint, classType = 1259, 2615, 2606, 1247
 )
 
-func commentRows(relations []Relation, schemas []Schema, oids map[string]uint32) rowSet {
+func commentRows(relations []Relation, types []Type, schemas []Schema, oids map[string]uint32) rowSet {
 	rows := rowSet{
 		{name: "object", duckType: "UINTEGER"}, {name: "class", duckType: "UINTEGER"},
 		{name: "part", duckType: "INTEGER"}, {name: "comment", duckType: "VARCHAR"},
@@ -254,6 +265,9 @@ func commentRows(relations []Relation, schemas []Schema, oids map[string]uint32)
 	}
 	for _, s := range schemas {
 		add(oids[s.Name], classSchema, 0, s.Comment)
+	}
+	for _, t := range types {
+		add(t.OID, classType, 0, t.Comment)
 	}
 	for i := range relations {
 		r := &relations[i]

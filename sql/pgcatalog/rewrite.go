@@ -76,6 +76,9 @@ func (w *rewriter) node(n *pg.Node, shown bool) {
 	case *pg.Node_TypeCast:
 		w.typeCast(n, x.TypeCast, shown)
 	case *pg.Node_FuncCall:
+		if !shown && w.lookupCall(n, x.FuncCall) {
+			return
+		}
 		w.funcCall(x.FuncCall)
 	case *pg.Node_AExpr:
 		w.operator(n, x.AExpr)

@@ -9,7 +9,7 @@ import (
 
 // Comment says something about an object, or with an empty Text that there is nothing to say.
 type Comment struct {
-	Object Object // Table, View, Schema, Sequence, Index, or what stands in Column or Constraint of a table
+	Object Object // Table, View, Schema, Sequence, Type, Index, or what stands in Column or Constraint of a table
 	Name   Name   // of the object, or the table
 	Column string
 	// Constraint of a table; empty: the comment is about the object or the column.
@@ -49,7 +49,7 @@ func (c *cursor) comment() (any, error) {
 		return nil, c.unexpected()
 	default:
 		return nil, c.refuse("COMMENT ON "+strings.ToUpper(c.peek(0).Text),
-			"Tables, views, columns, schemas, sequences, indexes and constraints have comments.")
+			"Tables, views, columns, schemas, sequences, types, indexes and constraints have comments.")
 	}
 	if err != nil {
 		return nil, err

@@ -31,6 +31,8 @@ func (c *cursor) create() (any, error) {
 		return c.createSequence(orReplace)
 	case c.peek(0).Is("schema") && !temporary:
 		return c.createSchema(orReplace)
+	case c.peek(0).Is("type") && !temporary:
+		return c.createType(orReplace)
 	case c.startsIndex() && !temporary:
 		return c.createIndex(orReplace)
 	case c.peek(0).Kind != lex.Word:
@@ -45,7 +47,6 @@ func (c *cursor) create() (any, error) {
 var creations = []struct{ words, advice string }{
 	{"materialized view", "CREATE TABLE … AS stores a query's result."},
 	{"foreign table", "Load the data with COPY … FROM or INSERT … SELECT."},
-	{"type", "Write the type where it is used: STRUCT (x INTEGER); in the place of an ENUM varchar with CHECK (c IN ('a', 'b')). CREATE TEMP TYPE makes one for this session."},
 	{"domain", "Write its type and its CHECK at each column."},
 	{"macro", "CREATE TEMP MACRO makes one for this session."},
 	{"function", "CREATE TEMP MACRO makes one for this session."},

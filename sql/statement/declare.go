@@ -3,6 +3,8 @@ package statement
 import (
 	"math"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/csmsql/csmsql/sql/lex"
 )
@@ -140,4 +142,10 @@ func (f *Fetch) Tag(rows int64) string {
 		return "MOVE " + strconv.FormatInt(rows, 10)
 	}
 	return "FETCH " + strconv.FormatInt(rows, 10)
+}
+
+// QueryIn is the cursor's query with blanks before it, so that positions are those in the whole statement, whose text is
+// given.
+func (d *Declare) QueryIn(text string) string {
+	return strings.Repeat(" ", utf8.RuneCountInString(text[:d.QueryAt])) + d.Query
 }

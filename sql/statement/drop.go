@@ -8,7 +8,7 @@ import (
 
 // object takes the kind of an object that the product knows.
 func (c *cursor) object() (Object, bool) {
-	for _, o := range []Object{Table, View, Schema, Sequence} {
+	for _, o := range []Object{Table, View, Schema, Sequence, Type} {
 		if c.accept(string(o)) {
 			return o, true
 		}
@@ -45,7 +45,7 @@ func (c *cursor) drop() (any, error) {
 }
 
 // privateObjects are what DuckDB keeps under a name in a schema, besides tables and views.
-var privateObjects = []string{"macro", "function", "type"}
+var privateObjects = []string{"macro", "function"}
 
 // dropPrivate reads what is dropped of what DuckDB keeps.
 func (c *cursor) dropPrivate() (any, error) {
@@ -104,6 +104,9 @@ func (c *cursor) alter() (any, error) {
 			advice = rolesAdvice
 		}
 		return nil, c.refuse("ALTER "+c.clause(), advice)
+	}
+	if object == Type {
+		return c.alterType()
 	}
 	ifExists := c.accept("if", "exists")
 	c.accept("only")
@@ -188,6 +191,10 @@ func (c *cursor) refuseAlter(object Object) error {
 	what := "ALTER " + strings.ToUpper(string(object)) + " … "
 	if c.done() {
 		return c.unexpected()
+	}
+	alterAdvice := alterAdvice
+	if object == Type {
+		alterAdvice = typeAdvice
 	}
 	switch {
 	case c.peek(0).Is("rename"):

@@ -177,6 +177,7 @@ const (
 	Schema Object = "schema"
 
 	Sequence Object = "sequence"
+	Type     Object = "type"
 )
 
 // Drop removes objects of one kind.

@@ -19,7 +19,7 @@ func (c *column) binary(values arrow.Array, oid uint32) (appendFunc, error) {
 	case *array.RunEndEncoded:
 		return c.ofRunEnd(values, oid, BinaryFormat)
 	}
-	if _, isArray := elementOf[oid]; isArray {
+	if _, isArray := ElementOID(oid); isArray {
 		if list, ok := values.(array.ListLike); ok {
 			return c.binaryOfList(list, oid)
 		}
@@ -309,7 +309,7 @@ func isTextLike(oid uint32) bool {
 	case Text, Varchar, BPChar, Name, QChar, JSON, Unknown:
 		return true
 	}
-	return false
+	return isUsers(oid)
 }
 
 func (c *column) binaryOfUUID(values arrow.Array, value func(row int) []byte) (appendFunc, error) {

@@ -15,7 +15,7 @@ import (
 // that are not ISO ("tomorrow", "Jan 5 2024") and texts of intervals come back as string, for the database to
 // interpret. bytes is not kept. Errors have SQLSTATEs of class 22, or 0A000.
 func Decode(oid uint32, format Format, bytes []byte, zone *time.Location) (any, error) {
-	if element, ok := elementOf[oid]; ok {
+	if element, ok := ElementOID(oid); ok {
 		if format == BinaryFormat {
 			return decodeArrayBinary(bytes, zone)
 		}
@@ -258,7 +258,7 @@ func invalidBinary(kind string, bytes []byte) error {
 
 // decodeBinary reads the binary form of every type but arrays.
 func decodeBinary(oid uint32, bytes []byte) (any, error) {
-	if size := Size(oid); size > 0 && oid != Name && len(bytes) != int(size) {
+	if size := Size(oid); size > 0 && oid != Name && !isUsers(oid) && len(bytes) != int(size) {
 		return nil, invalidBinary(strconv.Itoa(int(oid)), bytes)
 	}
 	switch oid {

@@ -32,7 +32,7 @@ func decodeArrayBinary(bytes []byte, zone *time.Location) (any, error) {
 	if count > len(reader.rest)/4 { // every element has at least its length
 		return nil, invalidBinary("array", bytes)
 	}
-	if _, nested := elementOf[out.ElementOID]; nested {
+	if _, nested := ElementOID(out.ElementOID); nested {
 		return nil, invalidBinary("array", bytes)
 	}
 	out.Elements = make([]any, count)

@@ -32,7 +32,7 @@ func (c *column) shape(list array.ListLike, elementOID uint32, format Format) (*
 
 // textOfList writes "{1,NULL,{…}}" as array_out does.
 func (c *column) textOfList(list array.ListLike, oid uint32) (appendFunc, error) {
-	element, ok := elementOf[oid]
+	element, ok := ElementOID(oid)
 	if !ok {
 		element = Text
 	}
@@ -115,7 +115,7 @@ var errRagged = &ValueError{
 //
 //	int32 dimensions | int32 has nulls | int32 element OID | { int32 size | int32 lower bound } … | { int32 length | bytes } …
 func (c *column) binaryOfList(list array.ListLike, oid uint32) (appendFunc, error) {
-	element, ok := elementOf[oid]
+	element, ok := ElementOID(oid)
 	if !ok {
 		return nil, unsupported(list, oid, BinaryFormat)
 	}

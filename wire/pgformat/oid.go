@@ -1,5 +1,7 @@
 package pgformat
 
+import "github.com/csmsql/csmsql/internal/enumeration"
+
 // OIDs of PostgreSQL's built-in types (pg_type.dat of PostgreSQL 15). They never change between versions.
 const (
 	Bool        uint32 = 16
@@ -77,18 +79,29 @@ var arrayOf = func() map[uint32]uint32 {
 
 // ElementOID returns the element type of an array type.
 func ElementOID(array uint32) (element uint32, ok bool) {
-	element, ok = elementOf[array]
+	if element, ok = elementOf[array]; !ok && array > enumeration.ArraysOID && isUsers(array-enumeration.ArraysOID) {
+		return array - enumeration.ArraysOID, true
+	}
 	return element, ok
 }
 
+// isUsers tells the user-defined types, whose values are labels: texts, in both formats.
+func isUsers(oid uint32) bool { return oid >= enumeration.FirstOID && oid <= enumeration.LastOID }
+
 // ArrayOID returns the array type of an element type.
 func ArrayOID(element uint32) (array uint32, ok bool) {
+	if isUsers(element) {
+		return element + enumeration.ArraysOID, true
+	}
 	array, ok = arrayOf[element]
 	return array, ok
 }
 
 // Size returns the size in bytes of a type's values as RowDescription shows it (pg_type.typlen), -1 when they vary.
 func Size(oid uint32) int16 {
+	if isUsers(oid) {
+		return 4
+	}
 	switch oid {
 	case Bool, QChar:
 		return 1

@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/internal/enumeration"
 )
 
 // Keys of Arrow field metadata that override what the client is told about a column.
@@ -54,6 +56,9 @@ const metadataExtension = "ARROW:extension:name"
 
 // typeOfField maps the type of a field, column or part of one.
 func typeOfField(field arrow.Field) Type {
+	if is := enumeration.Of(field); is != nil {
+		return Type{enumeration.ObjectID(is.Number()), -1}
+	}
 	if name, ok := field.Metadata.GetValue(metadataExtension); ok {
 		if oid := extensionOID(name); oid != 0 {
 			return Type{oid, -1}
@@ -141,11 +146,11 @@ func typeOfList(data arrow.ListLikeType) Type {
 		return Type{JSON, -1}
 	}
 	element := typeOfField(data.ElemField())
-	if _, nested := elementOf[element.OID]; nested {
+	if _, nested := ElementOID(element.OID); nested {
 		return Type{element.OID, -1}
 	}
 	_, text := storageType(data.Elem()).(arrow.BinaryDataType)
-	if array, ok := arrayOf[element.OID]; ok && (element.OID != JSON || text) {
+	if array, ok := ArrayOID(element.OID); ok && (element.OID != JSON || text) {
 		return Type{array, -1}
 	}
 	return Type{JSON, -1}

@@ -6,7 +6,7 @@ CREATE MACRO pg_compat.relation_lookup(x) AS (SELECT min(r.oid) FROM pg_compat.r
   OR lower(r.full_name) = lower(replace(CAST(x AS VARCHAR), '"', '')) OR (r.visible AND lower(r.name) = lower(replace(CAST(x AS VARCHAR), '"', ''))));
 CREATE MACRO pg_compat.type_name(x) AS coalesce((SELECT d.before || coalesce(d.after, '') FROM pg_compat.type_names d WHERE d.oid = TRY_CAST(x AS UINTEGER)), CAST(x AS VARCHAR));
 CREATE MACRO pg_compat.type_lookup(x) AS (SELECT min(d.oid) FROM pg_compat.type_names d WHERE d.oid = TRY_CAST(CAST(x AS VARCHAR) AS UINTEGER)
-  OR d.bare = lower(CAST(x AS VARCHAR)) OR d.name = replace(CAST(x AS VARCHAR), '"', '') OR d.full_name = replace(CAST(x AS VARCHAR), '"', '') OR d.alias = lower(CAST(x AS VARCHAR)));
+  OR d.bare = lower(CAST(x AS VARCHAR)) OR (d.visible AND d.name = replace(CAST(x AS VARCHAR), '"', '')) OR d.full_name = replace(CAST(x AS VARCHAR), '"', '') OR d.alias = lower(CAST(x AS VARCHAR)));
 CREATE MACRO pg_compat.namespace_name(x) AS coalesce((SELECT n.nspname FROM pg_compat.pg_namespace n WHERE n.oid = TRY_CAST(x AS UINTEGER)), CAST(x AS VARCHAR));
 CREATE MACRO pg_compat.namespace_lookup(x) AS (SELECT min(n.oid) FROM pg_compat.pg_namespace n WHERE n.nspname = replace(CAST(x AS VARCHAR), '"', '') OR n.oid = TRY_CAST(CAST(x AS VARCHAR) AS UINTEGER));
 CREATE MACRO pg_compat.function_name(x) AS CASE WHEN CAST(x AS VARCHAR) = '0' THEN '-' ELSE coalesce((SELECT p.proname FROM pg_compat.pg_proc p WHERE p.oid = TRY_CAST(x AS UINTEGER)), CAST(x AS VARCHAR)) END;

@@ -20,4 +20,8 @@ CREATE VIEW pg_compat.type_names AS
   UNION ALL
   SELECT r.oid + 2147483648, n.shown, n.shown, NULL, NULL, r.name, n.full_name, NULL, n.visible FROM temp.csm_relation r JOIN pg_compat.relation_names n ON n.oid = r.oid
   UNION ALL
-  SELECT r.oid + 3221225472, n.shown || '[]', n.shown, '[]', NULL, '_' || r.name, r.schema || '._' || r.name, NULL, n.visible FROM temp.csm_relation r JOIN pg_compat.relation_names n ON n.oid = r.oid;
+  SELECT r.oid + 3221225472, n.shown || '[]', n.shown, '[]', NULL, '_' || r.name, r.schema || '._' || r.name, NULL, n.visible FROM temp.csm_relation r JOIN pg_compat.relation_names n ON n.oid = r.oid
+  UNION ALL
+  SELECT t.oid, CASE WHEN list_contains(CAST(coalesce(getvariable('csm_path'), ['public']) AS VARCHAR[]), t.schema) THEN '' ELSE pg_compat.quote_ident(t.schema) || '.' END || pg_compat.quote_ident(t.name), CASE WHEN list_contains(CAST(coalesce(getvariable('csm_path'), ['public']) AS VARCHAR[]), t.schema) THEN '' ELSE pg_compat.quote_ident(t.schema) || '.' END || pg_compat.quote_ident(t.name), NULL, NULL, t.name, t.schema || '.' || t.name, NULL, list_contains(CAST(coalesce(getvariable('csm_path'), ['public']) AS VARCHAR[]), t.schema) FROM temp.csm_type t
+  UNION ALL
+  SELECT t.oid + 3221225472, CASE WHEN list_contains(CAST(coalesce(getvariable('csm_path'), ['public']) AS VARCHAR[]), t.schema) THEN '' ELSE pg_compat.quote_ident(t.schema) || '.' END || pg_compat.quote_ident(t.name) || '[]', CASE WHEN list_contains(CAST(coalesce(getvariable('csm_path'), ['public']) AS VARCHAR[]), t.schema) THEN '' ELSE pg_compat.quote_ident(t.schema) || '.' END || pg_compat.quote_ident(t.name), '[]', NULL, '_' || t.name, t.schema || '._' || t.name, NULL, list_contains(CAST(coalesce(getvariable('csm_path'), ['public']) AS VARCHAR[]), t.schema) FROM temp.csm_type t;

@@ -3,7 +3,7 @@
 -- becomes NULL, or 0, false and '' where PostgreSQL says NOT NULL. They come on top of the relation's .tsv file, unless the line
 -- says "instead of its file"; static_<relation> is the file. The order of this file is the order of creation.
 --
--- Sources: temp.csm_relation, temp.csm_column, temp.csm_constraint, temp.csm_index, temp.csm_index_column, temp.csm_sequences, temp.csm_comment, temp.csm_schema (filled by Refresh), system_relation, system_column and
+-- Sources: temp.csm_relation, temp.csm_column, temp.csm_constraint, temp.csm_index, temp.csm_index_column, temp.csm_sequences, temp.csm_comment, temp.csm_type, temp.csm_label, temp.csm_schema (filled by Refresh), system_relation, system_column and
 -- type_display (from the .tsv files). Variables: csm_database (Refresh), csm_user, csm_path, csm_settings (SetSession), csm_prepared (SetPrepared).
 
 -- pg_catalog.pg_namespace
@@ -35,13 +35,13 @@ SELECT oid AS indexrelid, relation AS indrelid, CAST(len(columns) AS SMALLINT) A
 SELECT relation_oid AS attrelid, c.name AS attname, c.type_oid AS atttypid, -1 AS attstattarget, t.typlen AS attlen, c.number AS attnum, -1 AS attcacheoff, -1 AS atttypmod,
   CASE WHEN t.typcategory = 'A' THEN 1 ELSE 0 END AS attndims, t.typbyval AS attbyval, t.typalign AS attalign, t.typstorage AS attstorage, c.not_null AS attnotnull, true AS attislocal, t.typcollation AS attcollation
   FROM pg_compat.system_column c JOIN pg_compat.static_pg_type t ON t.oid = c.type_oid;
-SELECT c.relation AS attrelid, c.name AS attname, c.type AS atttypid, -1 AS attstattarget, t.typlen AS attlen, c.number AS attnum, -1 AS attcacheoff, c.typmod AS atttypmod,
-  CASE WHEN t.typcategory = 'A' THEN 1 ELSE 0 END AS attndims, t.typbyval AS attbyval, t.typalign AS attalign, t.typstorage AS attstorage, c.not_null AS attnotnull, c."default" IS NOT NULL AS atthasdef,
-  c.identity AS attidentity, c.generated AS attgenerated, true AS attislocal, t.typcollation AS attcollation
+SELECT c.relation AS attrelid, c.name AS attname, c.type AS atttypid, -1 AS attstattarget, coalesce(t.typlen, 4) AS attlen, c.number AS attnum, -1 AS attcacheoff, c.typmod AS atttypmod,
+  CASE WHEN t.typcategory = 'A' THEN 1 ELSE 0 END AS attndims, coalesce(t.typbyval, true) AS attbyval, coalesce(t.typalign, 'i') AS attalign, coalesce(t.typstorage, 'p') AS attstorage, c.not_null AS attnotnull, c."default" IS NOT NULL AS atthasdef,
+  c.identity AS attidentity, c.generated AS attgenerated, true AS attislocal, coalesce(t.typcollation, 0) AS attcollation
   FROM temp.csm_column c LEFT JOIN pg_compat.static_pg_type t ON t.oid = c.type;
 
-SELECT c.index AS attrelid, c.name AS attname, c.type AS atttypid, -1 AS attstattarget, t.typlen AS attlen, c.number AS attnum, -1 AS attcacheoff, c.typmod AS atttypmod,
-  CASE WHEN t.typcategory = 'A' THEN 1 ELSE 0 END AS attndims, t.typbyval AS attbyval, t.typalign AS attalign, t.typstorage AS attstorage, true AS attislocal, t.typcollation AS attcollation
+SELECT c.index AS attrelid, c.name AS attname, c.type AS atttypid, -1 AS attstattarget, coalesce(t.typlen, 4) AS attlen, c.number AS attnum, -1 AS attcacheoff, c.typmod AS atttypmod,
+  CASE WHEN t.typcategory = 'A' THEN 1 ELSE 0 END AS attndims, coalesce(t.typbyval, true) AS attbyval, coalesce(t.typalign, 'i') AS attalign, coalesce(t.typstorage, 'p') AS attstorage, true AS attislocal, coalesce(t.typcollation, 0) AS attcollation
   FROM temp.csm_index_column c LEFT JOIN pg_compat.static_pg_type t ON t.oid = c.type;
 
 -- pg_catalog.pg_attrdef
@@ -62,6 +62,14 @@ SELECT oid + 2147483648 AS oid, name AS typname, schema_oid AS typnamespace, 10 
   oid + 3221225472 AS typarray, 2290 AS typinput, 2291 AS typoutput, 2402 AS typreceive, 2403 AS typsend, 'd' AS typalign, 'x' AS typstorage, -1 AS typtypmod FROM temp.csm_relation;
 SELECT oid + 3221225472 AS oid, '_' || name AS typname, schema_oid AS typnamespace, 10 AS typowner, -1 AS typlen, 'b' AS typtype, 'A' AS typcategory, true AS typisdefined, ',' AS typdelim, 6179 AS typsubscript,
   oid + 2147483648 AS typelem, 750 AS typinput, 751 AS typoutput, 2400 AS typreceive, 2401 AS typsend, 3816 AS typanalyze, 'd' AS typalign, 'x' AS typstorage, -1 AS typtypmod FROM temp.csm_relation;
+
+SELECT oid, name AS typname, schema_oid AS typnamespace, 10 AS typowner, 4 AS typlen, true AS typbyval, 'e' AS typtype, 'E' AS typcategory, true AS typisdefined, ',' AS typdelim, oid + 3221225472 AS typarray,
+  3506 AS typinput, 3507 AS typoutput, 3532 AS typreceive, 3533 AS typsend, 'i' AS typalign, 'p' AS typstorage, -1 AS typtypmod FROM temp.csm_type;
+SELECT oid + 3221225472 AS oid, '_' || name AS typname, schema_oid AS typnamespace, 10 AS typowner, -1 AS typlen, 'b' AS typtype, 'A' AS typcategory, true AS typisdefined, ',' AS typdelim, 6179 AS typsubscript,
+  oid AS typelem, 750 AS typinput, 751 AS typoutput, 2400 AS typreceive, 2401 AS typsend, 3816 AS typanalyze, 'i' AS typalign, 'x' AS typstorage, -1 AS typtypmod FROM temp.csm_type;
+
+-- pg_catalog.pg_enum
+SELECT oid, type AS enumtypid, "order" AS enumsortorder, label AS enumlabel FROM temp.csm_label;
 
 -- pg_catalog.pg_authid
 SELECT 16383 AS oid, getvariable('csm_user') AS rolname, true AS rolsuper, true AS rolinherit, true AS rolcreaterole, true AS rolcreatedb, true AS rolcanlogin, -1 AS rolconnlimit
@@ -159,13 +167,13 @@ SELECT coalesce(getvariable('csm_database'), 'csmsql') AS table_catalog, n.nspna
   CASE b.oid WHEN 21 THEN 0 WHEN 23 THEN 0 WHEN 20 THEN 0 WHEN 1700 THEN (CASE WHEN a.modifier > 0 THEN (a.modifier - 4) & 2047 END) END AS numeric_scale,
   CASE WHEN b.oid = 1082 THEN 0 WHEN b.oid IN (1083, 1114, 1184, 1266, 1186) THEN (CASE WHEN a.modifier < 0 THEN 6 ELSE a.modifier END) END AS datetime_precision,
   CASE WHEN a.typtype = 'd' THEN coalesce(getvariable('csm_database'), 'csmsql') END AS domain_catalog, CASE WHEN a.typtype = 'd' THEN 'information_schema' END AS domain_schema, CASE WHEN a.typtype = 'd' THEN a.typname END AS domain_name,
-  coalesce(getvariable('csm_database'), 'csmsql') AS udt_catalog, CASE b.typnamespace WHEN 11 THEN 'pg_catalog' ELSE 'information_schema' END AS udt_schema, b.typname AS udt_name, CAST(a.attnum AS VARCHAR) AS dtd_identifier,
+  coalesce(getvariable('csm_database'), 'csmsql') AS udt_catalog, CASE WHEN b.typnamespace = 11 THEN 'pg_catalog' WHEN b.oid IS NOT NULL THEN 'information_schema' ELSE u.schema END AS udt_schema, coalesce(b.typname, u.name) AS udt_name, CAST(a.attnum AS VARCHAR) AS dtd_identifier,
   'NO' AS is_self_referencing, CASE WHEN a.attidentity IN ('a', 'd') THEN 'YES' ELSE 'NO' END AS is_identity, CASE a.attidentity WHEN 'a' THEN 'ALWAYS' WHEN 'd' THEN 'BY DEFAULT' END AS identity_generation,
   CAST(q.start AS VARCHAR) AS identity_start, CAST(q.increment AS VARCHAR) AS identity_increment, CAST(q.max AS VARCHAR) AS identity_maximum, CAST(q.min AS VARCHAR) AS identity_minimum, CASE WHEN q.cycle THEN 'YES' ELSE 'NO' END AS identity_cycle, CASE WHEN a.attgenerated = 's' THEN 'ALWAYS' ELSE 'NEVER' END AS is_generated, CASE WHEN a.attgenerated = 's' THEN d.adbin END AS generation_expression, CASE c.relkind WHEN 'r' THEN 'YES' ELSE 'NO' END AS is_updatable
   FROM (SELECT x.*, y.typtype, y.typnotnull, y.typname, CASE WHEN y.typtype = 'd' THEN y.typbasetype ELSE y.oid END AS base, CASE WHEN y.typtype = 'd' THEN y.typtypmod ELSE x.atttypmod END AS modifier
       FROM pg_compat.pg_attribute x LEFT JOIN pg_compat.static_pg_type y ON y.oid = x.atttypid) AS a
   JOIN pg_compat.pg_class c ON c.oid = a.attrelid JOIN pg_compat.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_compat.static_pg_type b ON b.oid = a.base
-  LEFT JOIN pg_compat.type_display bd ON bd.oid = b.oid
+  LEFT JOIN pg_compat.type_display bd ON bd.oid = b.oid LEFT JOIN temp.csm_type u ON u.oid = a.atttypid
   LEFT JOIN pg_compat.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
   LEFT JOIN temp.csm_sequences q ON q.identity AND q.owner = a.attrelid AND q."column" = a.attnum
   WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v');

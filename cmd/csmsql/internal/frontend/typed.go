@@ -1,6 +1,7 @@
 package frontend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -39,10 +41,10 @@ var sqlNames = map[uint32]string{
 
 // sqlName is the engine's name of a type, "" if it has none.
 func sqlName(oid uint32) string {
-	if element, ok := pgformat.ElementOID(oid); ok && sqlNames[element] != "" {
-		return sqlNames[element] + "[]"
+	if element, ok := pgformat.ElementOID(oid); ok && sqlName(element) != "" {
+		return sqlName(element) + "[]"
 	}
-	return sqlNames[oid]
+	return cmp.Or(sqlNames[oid], enumeration.NameOfOID(oid))
 }
 
 // plan prepares a statement. It returns the parameters' types (F2), and how the text that was prepared differs from

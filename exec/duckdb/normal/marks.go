@@ -1,4 +1,4 @@
-package duckdb
+package normal
 
 import (
 	"fmt"
@@ -28,7 +28,7 @@ func mayMark(name string, f arrow.Field) bool {
 		return isBytes(f.Type, 16)
 	case "arrow.bool8":
 		return f.Type.ID() == arrow.INT8
-	case jsonName:
+	case JSON:
 		return f.Type.ID() == arrow.STRING || f.Type.ID() == arrow.LARGE_STRING || f.Type.ID() == arrow.STRING_VIEW
 	}
 	switch opaqueName(f) {

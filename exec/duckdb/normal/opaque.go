@@ -1,4 +1,4 @@
-package duckdb
+package normal
 
 import (
 	"encoding/binary"

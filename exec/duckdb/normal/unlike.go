@@ -1,34 +1,33 @@
-package duckdb
+package normal
 
-import "github.com/apache/arrow-go/v18/arrow"
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/internal/enumeration"
+)
 
 // unlike are types that results show as something else, under their SQL names.
 var unlike = map[string]string{"time_tz": "TIME WITH TIME ZONE", "bit": "BIT", "bignum": "BIGNUM", "time_ns": "TIME_NS"}
 
-// Unlike tells of each column of the statement's result the SQL name of a type, its own or of something in it, that is
-// not the one which the result has in Arrow; empty: it has none. An ENUM is one, also where a scan shows text as one.
-// nil: no column has one, or s is nil.
-func (s *Statement) Unlike() ([]string, error) {
-	if s == nil {
-		return nil, nil
-	}
-	raw, err := s.rawSchema()
-	if err != nil {
-		return nil, err
-	}
+// Unlike tells of each raw column the SQL name of a type, its own or of something in it, that is not the one which the
+// result has in Arrow; empty: it has none. An ENUM is one, also where a scan shows text as one. nil: no column has one.
+func Unlike(raw *arrow.Schema) []string {
 	names, some := make([]string, raw.NumFields()), false
 	for i, f := range raw.Fields() {
 		names[i] = unlikeIn(f)
 		some = some || names[i] != ""
 	}
 	if !some {
-		return nil, nil
+		return nil
 	}
-	return names, nil
+	return names
 }
 
 func unlikeIn(f arrow.Field) string {
 	if f.Type.ID() == arrow.DICTIONARY {
+		if enumeration.Of(f) != nil { // which a table can have
+			return ""
+		}
 		return "ENUM"
 	}
 	if name := unlike[opaqueName(f)]; name != "" {

@@ -1,4 +1,4 @@
-package duckdb
+package normal
 
 import (
 	"github.com/apache/arrow-go/v18/arrow"
@@ -14,7 +14,10 @@ import (
 // ExtensionName and ExtensionMetadata are where a field's metadata says which extension type it is of: the marks.
 const ExtensionName, ExtensionMetadata = "ARROW:extension:name", "ARROW:extension:metadata"
 
-const extensionName, extensionMetadata, jsonName = ExtensionName, ExtensionMetadata, "arrow.json"
+const extensionName, extensionMetadata = ExtensionName, ExtensionMetadata
+
+// JSON is the mark of JSON.
+const JSON = "arrow.json"
 
 var hugeint = &arrow.Decimal128Type{Precision: 38, Scale: 0}
 
@@ -48,26 +51,17 @@ func normalFields(fields []arrow.Field) []arrow.Field {
 	return out
 }
 
-// NormalSchema is the schema that columns so marked have as results. Preconditions of this and of NormalBatch:
-// CheckMarks.
-func NormalSchema(s *arrow.Schema) *arrow.Schema {
-	if n := normalSchema(s); !n.Equal(s) {
+// Schema is the schema that columns so marked have as results: the same one where nothing differs. Preconditions of
+// this and of Batch: CheckMarks.
+func Schema(raw *arrow.Schema) *arrow.Schema {
+	if n := arrow.NewSchema(normalFields(raw.Fields()), nil); !n.Equal(raw) {
 		return n
 	}
-	return s
+	return raw
 }
 
-// NormalBatch takes over a batch of schema raw and gives one of its NormalSchema, with marks as metadata.
-func NormalBatch(batch arrow.RecordBatch, raw, normal *arrow.Schema) arrow.RecordBatch {
-	return normalBatch(batch, raw, normal)
-}
-
-func normalSchema(s *arrow.Schema) *arrow.Schema {
-	return arrow.NewSchema(normalFields(s.Fields()), nil)
-}
-
-// normalBatch takes over batch and returns one of the normal schema.
-func normalBatch(batch arrow.RecordBatch, raw, normal *arrow.Schema) arrow.RecordBatch {
+// Batch takes over a batch of schema raw and gives one of its Schema, with marks as metadata.
+func Batch(batch arrow.RecordBatch, raw, normal *arrow.Schema) arrow.RecordBatch {
 	if raw == normal {
 		return batch
 	}

@@ -1,0 +1,206 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/record"
+	"github.com/csmsql/csmsql/catalog/store"
+	"github.com/csmsql/csmsql/internal/enumeration"
+	"github.com/csmsql/csmsql/internal/persistent"
+)
+
+// A user-defined type has a name among those of tables and views, and an identity. The columns of tables that have it
+// know its labels, too: whoever changes those changes the tables with it, in one transaction. Who makes a table of a
+// type says so (Reads), and so the one commit fails if the other was first (K10).
+
+// UserType is a user-defined type. Immutable.
+type UserType = record.Type
+
+// typeEntry carries the store revision of its record, as those of tables do.
+type typeEntry struct {
+	is       *UserType
+	revision Revision
+}
+
+const typePrefix = "type/"
+
+func typeKey(id TableID) string { return typePrefix + hexadecimal(uint64(id)) }
+
+func (c *Contents) setType(name TableName, e typeEntry) {
+	if id := e.is.ID; c.names.Of(id) != name || identity(c, name) != id {
+		c.drop(name)
+		c.name(id, name)
+	}
+	c.types = c.types.With(name, e)
+}
+
+// Types lists the user-defined types by name.
+func (c *Contents) Types() []*UserType {
+	list := make([]*UserType, 0, c.types.Len())
+	for _, e := range c.types.All() {
+		list = append(list, e.is)
+	}
+	return list
+}
+
+// HasTypes tells whether there are any, without looking at them.
+func (c *Contents) HasTypes() bool { return c.types.Len() > 0 }
+
+// Type finds a user-defined type.
+func (c *Contents) Type(name TableName) (*UserType, bool) {
+	e, ok := c.types.Get(name)
+	return e.is, ok
+}
+
+// TypeOf finds one by its identity.
+func (c *Contents) TypeOf(id TableID) (*UserType, bool) {
+	name, ok := c.names.Get(id)
+	if !ok {
+		return nil, false
+	}
+	return c.Type(name)
+}
+
+// SharesTypes is SharesViews for types.
+func (c *Contents) SharesTypes(other *Contents) bool { return other != nil && c.types.Is(other.types) }
+
+// typesSince is TablesSince for types.
+func (c *Contents) typesSince(other *Contents) iter.Seq2[*UserType, *UserType] {
+	return func(yield func(was, is *UserType) bool) {
+		for d := range persistent.Difference(other.types, c.types) {
+			if d.Before.is != d.After.is && !yield(d.Before.is, d.After.is) {
+				return
+			}
+		}
+	}
+}
+
+// CreateType makes an enumerated type of labels, which get their codes, orders and identities here.
+func (t *Transaction) CreateType(ctx context.Context, name TableName, labels []string) (*UserType, error) {
+	own, err := t.change()
+	if err != nil {
+		return nil, err
+	}
+	if err := own.free(name); err != nil {
+		return nil, err
+	}
+	id, err := t.catalog.newIdentity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	made := &UserType{ID: TableID(id), Name: name, CreatedAt: t.catalog.options.Now().UTC()}
+	for i, text := range labels {
+		if id, err = t.catalog.newIdentity(ctx); err != nil {
+			return nil, err
+		}
+		made.Labels = append(made.Labels, enumeration.Label{Text: text, Code: uint8(i), Order: float32(i + 1), ID: id})
+	}
+	if err := made.Check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrName, err)
+	}
+	own.setType(name, typeEntry{is: made})
+	t.relation[name], t.own = true, own
+	return made, nil
+}
+
+// NewIdentity is a number that nothing of the catalog's has or gets.
+func (t *Transaction) NewIdentity(ctx context.Context) (uint64, error) {
+	return t.catalog.newIdentity(ctx)
+}
+
+// DropType drops a type. That no column has it is the caller's business.
+func (t *Transaction) DropType(name TableName) error {
+	own, err := t.change()
+	if err != nil {
+		return err
+	}
+	if _, ok := own.types.Get(name); !ok {
+		return quoted("type", name, ErrUndefinedType)
+	}
+	own.drop(name)
+	t.relation[name], t.own = true, own
+	return nil
+}
+
+// RedefineType puts another state of a type in the place of the one that has a name, under that or another one. The
+// tables that have it are the caller's to change.
+func (t *Transaction) RedefineType(from TableName, is *UserType) error {
+	own, err := t.change()
+	if err != nil {
+		return err
+	}
+	before, ok := own.types.Get(from)
+	if !ok {
+		return quoted("type", from, ErrUndefinedType)
+	}
+	if before.is.ID != is.ID {
+		return fmt.Errorf("%w: %q is another type", ErrWrongKind, from)
+	}
+	if is.Name != from {
+		if err := own.free(is.Name); err != nil {
+			return err
+		}
+	}
+	if err := is.Check(); err != nil {
+		return fmt.Errorf("%w: %w", ErrName, err)
+	}
+	own.drop(from)
+	own.setType(is.Name, typeEntry{is, before.revision})
+	t.relation[from], t.relation[is.Name], t.own = true, true, own
+	return nil
+}
+
+// typesAltered is alteredBelow of types: who makes a table of one knows its labels, and needs it.
+func (w *commit) typesAltered(t *Transaction) {
+	for was, is := range t.own.typesSince(t.base) {
+		if was != nil {
+			if _, stays := t.own.TypeOf(was.ID); !stays {
+				w.compares(store.NothingNewer(readerKey(was.ID), t.base.revision))
+				w.remove(readerKey(was.ID))
+				w.remove(columnsKey(was.ID))
+			}
+		}
+		if is == nil {
+			continue
+		}
+		if _, ok := t.base.TypeOf(is.ID); ok {
+			w.compares(store.NothingNewer(readerKey(is.ID), t.base.revision))
+			w.put(columnsKey(is.ID), nil)
+		}
+	}
+}
+
+// typeRelation is a name that meant a type: it is dropped, unless it is put again.
+func (w *commit) typeRelation(e typeEntry, name TableName) {
+	w.compares(unchanged(typeKey(e.is.ID), e.revision))
+	w.remove(typeKey(e.is.ID))
+	w.remove(nameKey(name))
+}
+
+func (w *commit) newType(e typeEntry, name TableName) {
+	w.put(typeKey(e.is.ID), e.is.Encode())
+	w.put(nameKey(name), encodeName(kindType, e.is.ID))
+	w.next.setType(name, typeEntry{is: e.is})
+}
+
+// keptBesideTypes is keptBeside of types.
+func (c *Contents) keptBesideTypes(other *Contents) (bytes int64) {
+	for _, is := range c.typesSince(other) {
+		bytes += noteBytes + 3*hugetable.PathBytes(c.names.Len())
+		if is == nil {
+			continue
+		}
+		for _, l := range is.Labels {
+			bytes += noteBytes + 2*int64(len(l.Text))
+		}
+	}
+	return bytes
+}
+
+func decodeType(data []byte) (*UserType, error) {
+	t, err := record.DecodeType(data)
+	return t, damaged("type", err)
+}

@@ -1,0 +1,42 @@
+package pgcatalog
+
+import "strconv"
+
+// Type is a user-defined type.
+type Type struct {
+	Schema, Name string
+	OID          uint32 // in the range of relations'
+	Comment      string
+	Labels       []Label // of an enumerated type, in their order
+}
+
+// Label is a value of an enumerated type, a row of pg_enum.
+type Label struct {
+	OID   uint32
+	Order float32
+	Text  string
+}
+
+func typeRows(types []Type, oids map[string]uint32) rowSet {
+	rows := rowSet{
+		{name: "oid", duckType: "UINTEGER"}, {name: "schema", duckType: "VARCHAR"},
+		{name: "schema_oid", duckType: "UINTEGER"}, {name: "name", duckType: "VARCHAR"},
+	}
+	for _, t := range types {
+		rows.add(number(t.OID), text(t.Schema), number(oids[t.Schema]), text(t.Name))
+	}
+	return rows
+}
+
+func labelRows(types []Type) rowSet {
+	rows := rowSet{
+		{name: "oid", duckType: "UINTEGER"}, {name: "type", duckType: "UINTEGER"},
+		{name: "order", duckType: "FLOAT"}, {name: "label", duckType: "VARCHAR"},
+	}
+	for _, t := range types {
+		for _, l := range t.Labels {
+			rows.add(number(l.OID), number(t.OID), text(strconv.FormatFloat(float64(l.Order), 'g', -1, 32)), text(l.Text))
+		}
+	}
+	return rows
+}
