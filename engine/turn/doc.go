@@ -28,7 +28,7 @@
 //
 // # Locks
 //
-// Queue.mu guards everything, that of its flows too. It is a leaf, and nobody who holds it makes a system call.
+// Queue.mu guards everything, that of its flows too. It is a leaf.
 //
 // # What it does not do
 //

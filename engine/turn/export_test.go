@@ -7,12 +7,3 @@ func (f *Flow) Arrive(atLeast time.Duration) (waits bool) { return f.arrive(atLe
 
 // GiveUp is its last one when the context has ended.
 func (f *Flow) GiveUp() { f.giveUp() }
-
-// Locked tells whether anybody holds the queue's lock.
-func (q *Queue) Locked() bool {
-	if !q.mu.TryLock() {
-		return true
-	}
-	q.mu.Unlock()
-	return false
-}

@@ -19,8 +19,7 @@ type Lane struct {
 
 // Clock is where time comes from.
 type Clock struct {
-	// Now is the time, and Used how much of it the calling thread has had a processor. Used is a system call, from which
-	// a goroutine may come back late: it is asked before the queue is locked.
+	// Now is the time, and Used how much of it the calling thread has had a processor.
 	Now  func() time.Time
 	Used func() time.Duration
 }
@@ -108,7 +107,6 @@ const seldom = time.Hour
 // arrive lets the turn in: 0; or has it wait, and says when to look whether others must have moved on.
 func (f *Flow) arrive(atLeast time.Duration) (look time.Duration) {
 	q := f.queue
-	used := q.clock.Used()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if f.depth++; f.depth > 1 {
@@ -122,7 +120,7 @@ func (f *Flow) arrive(atLeast time.Duration) (look time.Duration) {
 	now, l := q.clock.Now(), f.lane()
 	if len(l.inside) < l.Places { // and so nobody waits (T2)
 		f.enter(now)
-		f.from = used
+		f.from = q.clock.Used()
 		return 0
 	}
 	q.arrived++
@@ -136,10 +134,9 @@ func (f *Flow) arrive(atLeast time.Duration) (look time.Duration) {
 
 // begin is for a flow that another one has let in.
 func (f *Flow) begin() {
-	used := f.queue.clock.Used()
 	f.queue.mu.Lock()
 	defer f.queue.mu.Unlock()
-	f.from = used
+	f.from = f.queue.clock.Used()
 }
 
 // enter takes a place. Preconditions: mu is held, also for the following.
@@ -185,25 +182,24 @@ func (q *Queue) moveOn() {
 
 // Leave ends the turn.
 func (f *Flow) Leave() {
-	used := f.queue.clock.Used()
 	f.queue.mu.Lock()
 	defer f.queue.mu.Unlock()
 	if f.depth--; f.depth > 0 {
 		return
 	}
-	f.giveBack(used)
+	f.giveBack()
 	f.paused = false
 	f.usual = (3*f.usual + f.worked) / 4
 }
 
 // giveBack gives the flow's place to the next one, if it has one. A turn that another goroutine ends, whose thread has
 // used something else, has worked no longer than it was there.
-func (f *Flow) giveBack(used time.Duration) {
+func (f *Flow) giveBack() {
 	if !f.inside {
 		return
 	}
 	now := f.queue.clock.Now()
-	f.worked += min(max(used-f.from, 0), now.Sub(f.since))
+	f.worked += min(max(f.queue.clock.Used()-f.from, 0), now.Sub(f.since))
 	f.leave()
 	f.lane().admit(now)
 }
@@ -211,30 +207,27 @@ func (f *Flow) giveBack(used time.Duration) {
 // Pause gives the place back while the flow waits for something within its turn, until Resume, which waits for nothing.
 // Outside of a turn both do nothing.
 func (f *Flow) Pause() {
-	used := f.queue.clock.Used()
 	f.queue.mu.Lock()
 	defer f.queue.mu.Unlock()
 	f.paused = f.inside
-	f.giveBack(used)
+	f.giveBack()
 }
 
 // Resume is the end of Pause.
 func (f *Flow) Resume() {
-	used := f.queue.clock.Used()
 	f.queue.mu.Lock()
 	defer f.queue.mu.Unlock()
 	if f.paused {
 		f.enter(f.queue.clock.Now())
-		f.from, f.paused = used, false
+		f.from, f.paused = f.queue.clock.Used(), false
 	}
 }
 
 // Abandon has a turn that goes on count no more. Any goroutine may call it, at any time.
 func (f *Flow) Abandon() {
-	used := f.queue.clock.Used()
 	f.queue.mu.Lock()
 	defer f.queue.mu.Unlock()
-	f.giveBack(used)
+	f.giveBack()
 	f.paused = false
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -257,31 +256,3 @@ func TestPlaces(t *testing.T) {
 }
 
 var errGone = errors.New("gone")
-
-// What a thread has used is a system call, from which a goroutine of a busy node comes back late: nobody waits for it.
-func TestTheClockIsAskedWithoutTheLock(t *testing.T) {
-	var q *turn.Queue
-	asked := 0
-	q = turn.NewQueue(turn.Clock{
-		Now: func() time.Time { return time.Unix(0, 0) },
-		Used: func() time.Duration {
-			asked++
-			require.False(t, q.Locked())
-			return 0
-		},
-	}, lanes(1)...)
-	first, second := q.Flow(), q.Flow()
-	require.NoError(t, first.Enter(t.Context(), 0))
-	first.Pause()
-	first.Resume()
-	entered := make(chan error)
-	go func() { entered <- second.Enter(t.Context(), 0) }()
-	for q.Waiting() == 0 {
-		runtime.Gosched()
-	}
-	first.Leave()
-	require.NoError(t, <-entered)
-	second.Abandon()
-	second.Leave()
-	require.GreaterOrEqual(t, asked, 8)
-}
