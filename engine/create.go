@@ -212,7 +212,7 @@ func (s *Session) makeTable(ctx context.Context, tx *catalog.Transaction, name c
 	if options.Retention, err = former.Parameters(with); err != nil {
 		return err
 	}
-	tx.Reads(append(definition.Sequences(tx.Contents(), schema), namedtype.Uses(schema)...)...)
+	tx.Reads(append(definition.Sequences(tx.Contents(), schema), namedtype.Uses(tx.Contents(), schema)...)...)
 	_, err = tx.CreateTable(ctx, name, schema, options)
 	return err
 }

@@ -182,3 +182,26 @@ func TestTypesInTransactions(t *testing.T) {
 	require.Equal(t, "22P02", stateOf(err), "%v", err)
 	askMoods(t, other)
 }
+
+// TestTypesChangeBesideWhatNamesThem attacks NT2: who gives a table a column, a default or a constraint of a type, or makes a view that names one, and who changes
+// the type at the same time, do not both commit: the table would have the type as it was.
+func TestTypesChangeBesideWhatNamesThem(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"a column": "ALTER TABLE t ADD COLUMN m mood", "a type": "ALTER TABLE t ALTER a TYPE mood USING a::mood",
+		"a default": "ALTER TABLE t ALTER a SET DEFAULT 'ok'::mood", "a constraint": "ALTER TABLE t ADD CHECK (a::mood > 'sad')",
+		"a table": "CREATE TABLE u (m mood)", "a query": "CREATE TABLE u AS SELECT 'ok'::mood AS m",
+		"a check of text": "CREATE TABLE u (a text CHECK (a::mood > 'sad'))", "a view": "CREATE VIEW w AS SELECT * FROM t WHERE a::mood > 'sad'",
+	} {
+		for _, change := range []string{"ALTER TYPE mood ADD VALUE 'more'", "ALTER TYPE mood RENAME VALUE 'ok' TO 'fine'", "DROP TYPE mood"} {
+			e := open(t)
+			s, other := session(t, e), session(t, e)
+			exec(t, s, "CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE TABLE t (a text); INSERT INTO t VALUES ('ok')")
+			exec(t, s, "BEGIN ISOLATION LEVEL REPEATABLE READ")
+			exec(t, s, text)
+			exec(t, other, change)
+			_, err := s.Exec(t.Context(), "COMMIT")
+			require.Equal(t, "40001", stateOf(err), "%s beside %s: %v", name, change, err)
+		}
+	}
+}

@@ -417,10 +417,8 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 // typed has the statement mean what its types say, if its text is PostgreSQL's. One whose plan is kept has no tree: it
 // was looked at before. v is nil: what the session sees is looked up if there is a query in it.
 func (st *Statement) typed(ctx context.Context, v *snapshot.View) (err error) {
-	if _, reads := st.parsed.Head.(*statement.Select); !reads { // what is planned is looked at then
-		if err := st.nameTypes(ctx); err != nil {
-			return err
-		}
+	if err := st.nameTypes(ctx); err != nil {
+		return err
 	}
 	if !st.postgres || !dialect.NeedsTypes(st.parsed) {
 		return nil
@@ -438,7 +436,8 @@ func (st *Statement) typed(ctx context.Context, v *snapshot.View) (err error) {
 // nameTypes has a statement of which more is kept than a plan name the users' types by their numbers.
 func (st *Statement) nameTypes(ctx context.Context) error {
 	s := st.session
-	if !s.hasTypes() || !namedtype.Concerns(st.parsed, s.temporary) {
+	_, reads := st.parsed.Head.(*statement.Select) // what is planned is looked at then
+	if reads || !s.hasTypes() || !namedtype.Concerns(st.parsed, s.temporary) {
 		return nil
 	}
 	v, err := s.see(ctx)

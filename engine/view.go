@@ -8,6 +8,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/cast"
+	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/viewtext"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -49,7 +50,7 @@ func (st *Statement) createView(ctx context.Context, head *statement.CreateView)
 				return err
 			}
 		}
-		tx.Reads(bound.Reads...)
+		tx.Reads(append(bound.Reads, namedtype.UsedIn(tx.Contents(), bound.Text)...)...)
 		if _, err = tx.CreateView(ctx, name, bound.Text, schema); err != nil || replaced == nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/dependency"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -389,6 +390,7 @@ func (a *alteration) anew() bool {
 func (a *alteration) commit(ctx context.Context, columns *arrow.Schema) error {
 	name := a.table.Name
 	a.tx.Reads(definition.Sequences(a.tx.Contents(), columns)...)
+	a.tx.Reads(namedtype.Uses(a.tx.Contents(), columns)...)
 	if !a.anew() {
 		if !a.renumbers() {
 			return a.tx.Redeclare(name, columns)

@@ -1,6 +1,8 @@
 package namedtype
 
 import (
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
@@ -104,12 +106,36 @@ func StoredField(contents *catalog.Contents, f arrow.Field) (arrow.Field, error)
 	return f, nil
 }
 
-// Uses are the types of a table's columns.
-func Uses(columns *arrow.Schema) (names []catalog.TableName) {
+// Uses are the types that a table's columns have, or that their defaults and its constraints name. Whoever declares a
+// table so has read them in the sense of K10: it knows their labels (NT2).
+func Uses(contents *catalog.Contents, columns *arrow.Schema) (names []catalog.TableName) {
+	meta := columns.Metadata()
+	texts := slices.Clone(meta.Values())
+	has := map[uint64]bool{}
 	for _, f := range columns.Fields() {
+		texts = append(texts, f.Metadata.Values()...)
 		if t := enumeration.Of(f); t != nil {
-			names = append(names, catalog.TableName{Schema: t.Schema(), Name: t.TypeName()})
+			has[t.Number()] = true
+		}
+	}
+	for _, t := range contents.Types() {
+		if has[uint64(t.ID)] || slices.ContainsFunc(texts, func(text string) bool { return calls(text, t) }) {
+			names = append(names, t.Name)
 		}
 	}
 	return names
+}
+
+// UsedIn are the types that a text which is kept names.
+func UsedIn(contents *catalog.Contents, text string) (names []catalog.TableName) {
+	for _, t := range contents.Types() {
+		if calls(text, t) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+func calls(text string, t *catalog.UserType) bool {
+	return enumeration.Calls(text, enumeration.NameOf(uint64(t.ID)))
 }
