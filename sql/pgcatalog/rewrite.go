@@ -39,7 +39,7 @@ func Rewrite(sql string, parsed *pg.ParseResult) (string, error) {
 	if !proto.Equal(made, withoutPlaces(read)) {
 		return sql, errOtherwise
 	}
-	return out, nil
+	return tree.Percents(out), nil
 }
 
 // rewriter changes a tree in place.

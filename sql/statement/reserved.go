@@ -95,13 +95,10 @@ func meaning(sql string) (string, error) {
 }
 
 // sampleEnd is where the number of TABLESAMPLE BERNOULLI (10) ends, which is one of percents to PostgreSQL, and of rows
-// to DuckDB, which has no such sample; -1: it is something else.
+// to DuckDB, which has no such sample; -1: it is something else, or says PERCENT.
 func sampleEnd(read *lex.Text, at int) int {
-	method := read.Next(at)
-	open := read.Next(method.End())
-	percents := read.Next(open.End())
-	if method.IsAny("bernoulli", "system") && open.Is("(") && percents.Kind == lex.Number && read.Next(percents.End()).Is(")") {
-		return percents.End()
+	if number, percent, ok := tree.Sample(read, at); ok && percent.Text == "" {
+		return number.End()
 	}
 	return -1
 }

@@ -12,10 +12,12 @@
 //   - tree.T2: PostgreSQL's parser and lexer are called here alone, so that tests can count it (Parsed, Scanned).
 //   - tree.T3: a tree that was made of others, for a text that was made of theirs, is what the parser makes of that
 //     text, byte for byte: Check compares in tests.
+//   - tree.T4: what PostgreSQL's parser is given has everything where the text has it; only DuckDB's PERCENT behind the
+//     number of a sample is blank.
 //
 // # What it does not do
 //
-// It keeps no order among the fields of a message, and knows nothing of SQL: who wants scopes reads the nodes by
-// their types. It imports nothing of ours but internal/invariants and
-// sql/edit, and anything may import it.
+// It keeps no order among the fields of a message, and knows nothing of SQL but how samples are written: who wants
+// scopes reads the nodes by their types. It imports nothing of ours but internal/invariants and
+// sql/edit and sql/lex, and anything may import it.
 package tree

@@ -56,12 +56,12 @@ func placesIn(d protoreflect.MessageDescriptor) []protoreflect.FieldDescriptor {
 }
 
 // Check holds a tree that was made without the parser to what the parser makes of the text, in tests (tree.T3).
-func Check(parsed *pg.ParseResult, sql string) {
+func Check(made *pg.ParseResult, sql string) {
 	if !invariants.Enabled {
 		return
 	}
-	want, err := pg.Parse(sql)
-	if err != nil || !proto.Equal(want, parsed) {
-		panic(fmt.Sprintf("the tree of %q (%v) is %v, and not %v", sql, err, want, parsed))
+	want, err := pg.Parse(parsed(sql))
+	if err != nil || !proto.Equal(want, made) {
+		panic(fmt.Sprintf("the tree of %q (%v) is %v, and not %v", sql, err, want, made))
 	}
 }
