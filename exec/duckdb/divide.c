@@ -71,24 +71,34 @@ DIVIDE(divide_double, double, double, refuse_float, QUOTIENT)
 
 struct interval { int32_t months, days; int64_t micros; };
 
-static const char *refuse_interval(struct interval a, double b) {
-	(void)a;
-	return b == 0 ? BY_ZERO : b != b ? "22008: interval out of range" : 0;
-}
-
 static double micro(double seconds) { return rint(seconds * 1e6) / 1e6; }
 
-// quotient_interval has fractions of months as days, and those of days as time, as PostgreSQL does (interval_div).
-static struct interval quotient_interval(struct interval a, double b) {
-	struct interval q = {(int32_t)(a.months / b), (int32_t)(a.days / b), 0};
-	double days = micro((a.months / b - q.months) * 30);
-	double seconds = micro((a.days / b - q.days + days - (int)days) * 86400);
+// quotient_of has fractions of months as days, and those of days as time, as PostgreSQL does (interval_div); false: it is
+// beyond the type. Numbers are compared as doubles before they are cast: what does not fit has no defined cast.
+static bool quotient_of(struct interval a, double b, struct interval *q) {
+	double months = trunc(a.months / b), whole = trunc(a.days / b);
+	if (!(fabs(months) <= INT32_MAX && fabs(whole) <= INT32_MAX)) return false;
+	double days = micro((a.months / b - months) * 30);
+	double seconds = micro((a.days / b - whole + days - trunc(days)) * 86400);
 	if (fabs(seconds) >= 86400) {
-		q.days += (int)(seconds / 86400);
-		seconds -= (int)(seconds / 86400) * 86400.0;
+		whole += trunc(seconds / 86400);
+		seconds -= trunc(seconds / 86400) * 86400.0;
 	}
-	q.days += (int32_t)days;
-	q.micros = (int64_t)rint(a.micros / b + seconds * 1e6);
+	whole += trunc(days);
+	double micros = rint(a.micros / b + seconds * 1e6);
+	if (!(fabs(whole) <= INT32_MAX && fabs(micros) < 0x1p63)) return false;
+	*q = (struct interval){(int32_t)months, (int32_t)whole, (int64_t)micros};
+	return true;
+}
+
+static const char *refuse_interval(struct interval a, double b) {
+	struct interval q;
+	return b == 0 ? BY_ZERO : quotient_of(a, b, &q) ? 0 : "22008: interval out of range";
+}
+
+static struct interval quotient_interval(struct interval a, double b) {
+	struct interval q = {0, 0, 0};
+	quotient_of(a, b, &q);
 	return q;
 }
 

@@ -143,8 +143,8 @@ typedef enum { DUCKDB_CAST_NORMAL = 0, DUCKDB_CAST_TRY = 1 } duckdb_cast_mode;
 typedef enum {
 	DUCKDB_TYPE_TINYINT = 2, DUCKDB_TYPE_SMALLINT = 3, DUCKDB_TYPE_INTEGER = 4, DUCKDB_TYPE_BIGINT = 5, DUCKDB_TYPE_UTINYINT = 6,
 	DUCKDB_TYPE_USMALLINT = 7, DUCKDB_TYPE_UINTEGER = 8, DUCKDB_TYPE_UBIGINT = 9, DUCKDB_TYPE_FLOAT = 10, DUCKDB_TYPE_DOUBLE = 11,
-	DUCKDB_TYPE_DATE = 13, DUCKDB_TYPE_VARCHAR = 17, DUCKDB_TYPE_BLOB = 18, DUCKDB_TYPE_DECIMAL = 19, DUCKDB_TYPE_ENUM = 23,
-	DUCKDB_TYPE_LIST = 24, DUCKDB_TYPE_STRUCT = 25, DUCKDB_TYPE_MAP = 26, DUCKDB_TYPE_UNION = 28, DUCKDB_TYPE_ARRAY = 33
+	DUCKDB_TYPE_DATE = 13, DUCKDB_TYPE_INTERVAL = 15, DUCKDB_TYPE_VARCHAR = 17, DUCKDB_TYPE_BLOB = 18, DUCKDB_TYPE_DECIMAL = 19,
+	DUCKDB_TYPE_ENUM = 23, DUCKDB_TYPE_LIST = 24, DUCKDB_TYPE_STRUCT = 25, DUCKDB_TYPE_MAP = 26, DUCKDB_TYPE_UNION = 28, DUCKDB_TYPE_ARRAY = 33
 } duckdb_type;
 typedef bool (*duckdb_cast_function_t)(duckdb_function_info info, idx_t count, duckdb_vector input, duckdb_vector output);
 duckdb_cast_function duckdb_create_cast_function();
@@ -173,6 +173,7 @@ duckdb_value duckdb_get_list_child(duckdb_value value, idx_t index);
 void duckdb_free(void *ptr);
 
 idx_t duckdb_column_count(duckdb_result *result);
+duckdb_type duckdb_column_type(duckdb_result *result, idx_t col);
 duckdb_logical_type duckdb_column_logical_type(duckdb_result *result, idx_t col);
 char *duckdb_logical_type_get_alias(duckdb_logical_type type);
 uint8_t duckdb_decimal_width(duckdb_logical_type type);

@@ -51,6 +51,8 @@ static int execute(duckdb_prepared_statement statement, struct csm_result **out,
 		return -1;
 	}
 	result->options = duckdb_result_get_arrow_options(&result->result);
+	for (idx_t i = 0; i < duckdb_column_count(&result->result); i++)
+		result->intervals |= duckdb_column_type(&result->result, i) == DUCKDB_TYPE_INTERVAL;
 	*out = result;
 	return 0;
 }
@@ -71,6 +73,25 @@ void csm_result_destroy(struct csm_result *result) {
 
 idx_t csm_rows_changed(struct csm_result *result) { return duckdb_rows_changed(&result->result); }
 
+// too_long tells of an interval whose time is beyond Arrow's, which counts nanoseconds: DuckDB multiplies without a look.
+static bool too_long(struct csm_result *result, duckdb_data_chunk chunk) {
+	idx_t rows = duckdb_data_chunk_get_size(chunk);
+	for (idx_t i = 0; result->intervals && i < duckdb_column_count(&result->result); i++) {
+		if (duckdb_column_type(&result->result, i) != DUCKDB_TYPE_INTERVAL) continue;
+		duckdb_vector vector = duckdb_data_chunk_get_vector(chunk, i);
+		const struct { int32_t months, days; int64_t micros; } *values = duckdb_vector_get_data(vector);
+		uint64_t *valid = duckdb_vector_get_validity(vector);
+		for (idx_t row = 0; row < rows; row++)
+			if ((values[row].micros > INT64_MAX / 1000 || values[row].micros < INT64_MIN / 1000) &&
+			    (!valid || valid[row >> 6] >> (row & 63) & 1))
+				return true;
+	}
+	return false;
+}
+
+#define TOO_LONG "22008: interval out of range: its hours, minutes and seconds may be 2562047:47:16.854775 at most\n" \
+	"Have days in it, or cast it to text."
+
 int csm_fetch(struct csm_result *result, struct ArrowArray *out, char **error) {
 	bool before = csm_harmless(result->reads);
 	duckdb_data_chunk chunk = duckdb_fetch_chunk(result->result);
@@ -85,7 +106,7 @@ int csm_fetch(struct csm_result *result, struct ArrowArray *out, char **error) {
 		duckdb_destroy_data_chunk(&chunk);
 		return 0;
 	}
-	*error = csm_failed(duckdb_data_chunk_to_arrow(result->options, chunk, out));
+	*error = too_long(result, chunk) ? strdup(TOO_LONG) : csm_failed(duckdb_data_chunk_to_arrow(result->options, chunk, out));
 	duckdb_destroy_data_chunk(&chunk);
 	return *error ? -1 : 1;
 }

@@ -268,6 +268,7 @@ struct csm_result {
 	duckdb_result result;
 	duckdb_arrow_options options;
 	bool reads;
+	bool intervals; // among the columns
 };
 // Starts a statement; reads promises that it changes nothing in DuckDB's database.
 int csm_execute(duckdb_prepared_statement statement, bool reads, struct csm_result **out, char **error);

@@ -11,8 +11,9 @@ import (
 // renamed are the functions that DuckDB lacks, or has with another meaning: a macro stands for each, by its name with
 // TranslatedPrefix.
 var renamed = wordSet(`array_dims array_fill array_length array_positions array_remove array_replace array_to_string btrim cardinality
-	clock_timestamp date_bin date_part div json_array_length json_extract_path json_extract_path_text json_typeof
-	jsonb_array_length jsonb_extract_path jsonb_extract_path_text jsonb_typeof justify_days justify_hours lpad make_interval mod octet_length regexp_count regexp_instr regexp_like regexp_match
+	clock_timestamp date_bin div json_array_length json_extract_path json_extract_path_text json_typeof
+	jsonb_array_length jsonb_extract_path jsonb_extract_path_text jsonb_typeof justify_days justify_hours lpad make_date
+	make_interval make_timestamp make_timestamptz mod octet_length regexp_count regexp_instr regexp_like regexp_match
 	regexp_replace regexp_split_to_array regexp_substr rpad split_part sha256 string_to_array to_hex to_number trim_array width_bucket`)
 
 // listAggregates make one text of the list that array_agg gives: a macro does, by the name with TranslatedPrefix.
@@ -27,6 +28,9 @@ var builders = wordSet("json_build_object jsonb_build_object json_build_array js
 var rowFunctions = wordSet(`generate_series generate_subscripts regexp_split_to_table string_to_table
 	json_array_elements jsonb_array_elements json_array_elements_text jsonb_array_elements_text json_object_keys
 	jsonb_object_keys regexp_matches unnest`)
+
+// truncated are the units to which date_trunc goes in another way than DuckDB's.
+var truncated = wordSet("decade century millennium")
 
 // call is one of a function that is being read.
 type call struct {
@@ -94,8 +98,10 @@ func (r *translation) call(c *call, in clause) int {
 		r.cast(c)
 	case c.name == "extract":
 		r.extract(c)
+	case c.name == "date_part":
+		r.datePart(c)
 	case c.name == "date_trunc" && c.text(0) && len(c.commas) == 1:
-		if part, ok := c.arguments[0].Value(); ok && (lex.Same(part, "century") || lex.Same(part, "millennium")) {
+		if part, ok := c.arguments[0].Value(); ok && truncated[lex.Fold(part)] {
 			r.replace(c.from, c.commas[0].End(), pgcatalog.TranslatedPrefix+"date_trunc__"+lex.Fold(part)+"(")
 		}
 	case c.name == "row":
@@ -414,23 +420,53 @@ func (r *translation) valuesAlias(open lex.Token, stop int) int {
 	return end
 }
 
-// extract writes EXTRACT of what may have a fraction, which DuckDB leaves out.
+// timeParts are the fields of EXTRACT and date_part that DuckDB has with another meaning, or of another type, by the
+// words for them: the macros csm_extract__… and csm_date_part__… give them.
+var timeParts = map[string]string{
+	"year": "year", "years": "year", "decade": "decade", "decades": "decade", "century": "century",
+	"centuries": "century", "millennium": "millennium", "isoyear": "isoyear", "quarter": "quarter", "month": "month",
+	"months": "month", "week": "week", "weeks": "week", "day": "day", "days": "day", "dow": "dow", "isodow": "isodow",
+	"doy": "doy", "hour": "hour", "hours": "hour", "minute": "minute", "minutes": "minute", "second": "second",
+	"seconds": "second", "millisecond": "milliseconds", "milliseconds": "milliseconds",
+	"microsecond": "microseconds", "microseconds": "microseconds", "epoch": "epoch", "julian": "julian",
+	"timezone": "timezone", "timezone_hour": "timezone_hour", "timezone_minute": "timezone_minute",
+}
+
+// extract writes EXTRACT(year FROM a) as csm_extract__year(a).
 func (r *translation) extract(c *call) {
 	if len(c.arguments) != 1 {
 		return
 	}
 	field := c.arguments[0]
 	from := r.next(field.End())
-	if !field.IsAny("second", "seconds", "milliseconds", "millisecond", "epoch") || !from.Is("from") {
-		return
+	if part := timePart(field); part != "" && from.Is("from") {
+		r.replace(c.from, from.End(), pgcatalog.TranslatedPrefix+"extract__"+part+"(")
 	}
-	if field.Is("epoch") {
-		r.replace(c.from, from.End(), pgcatalog.TranslatedPrefix+"extract__epoch(")
-		return
+}
+
+// datePart writes date_part('year', a) as csm_date_part__year(a).
+func (r *translation) datePart(c *call) {
+	by := pgcatalog.TranslatedPrefix + "date_part"
+	if c.text(0) && len(c.commas) == 1 {
+		if part := timePart(c.arguments[0]); part != "" {
+			r.replace(c.from, c.commas[0].End(), by+"__"+part+"(")
+			return
+		}
 	}
-	r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+"extract(")
-	r.replace(field.Start, field.End(), lex.QuoteString(lex.Fold(field.Text)))
-	r.replace(from.Start, from.End(), ",")
+	r.replace(c.from, c.open.End(), by+"(")
+}
+
+// timePart is the field that a word or a string names.
+func timePart(t lex.Token) string {
+	name := lex.Fold(t.Text)
+	if t.Kind == lex.String {
+		value, ok := t.Value()
+		if !ok {
+			return ""
+		}
+		name = lex.Fold(value)
+	}
+	return timeParts[name]
 }
 
 // parseTime writes to_date and to_timestamp with a constant template in DuckDB's way.

@@ -80,7 +80,7 @@ func NeedsTypes(parsed *pg.ParseResult) bool {
 			}
 			switch lastText(x.Funcname) {
 			case "sum", "avg", "round", "date_trunc", "csm_divide", "csm_text", "concat", "concat_ws",
-				"csm_date_trunc__century", "csm_date_trunc__millennium":
+				"csm_date_trunc__decade", "csm_date_trunc__century", "csm_date_trunc__millennium":
 				return true
 			}
 		case *pg.JoinExpr:

@@ -195,6 +195,9 @@ func (a *analysis) subLinkClass(s *pg.SubLink) class {
 	return class{}
 }
 
+// extractPrefix begins the names of what EXTRACT is written as in PostgreSQL's dialect.
+const extractPrefix = "csm_extract__"
+
 func (a *analysis) callClass(f *pg.FuncCall) class {
 	name := functionName(f)
 	first := class{}
@@ -217,6 +220,8 @@ func (a *analysis) callClass(f *pg.FuncCall) class {
 			return class{kind: integer}
 		}
 		return class{}
+	case strings.HasPrefix(name, extractPrefix) && integerParts[strings.TrimPrefix(name, extractPrefix)]:
+		return class{kind: decimal, precision: 18} // as PostgreSQL's dialect has it
 	case name == "abs" && first.numeric():
 		return first
 	case name == "round" || name == "floor" || name == "ceil" || name == "ceiling":

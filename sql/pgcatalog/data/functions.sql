@@ -228,10 +228,11 @@ CREATE OR REPLACE MACRO pg_compat.char_number(x, template) AS CASE WHEN x IS NUL
 -- What a text of PostgreSQL's dialect is translated to (package sql/dialect).
 CREATE MACRO pg_session.csm_divisor(x) AS CASE WHEN x = 0 THEN error('22012: division by zero') ELSE x END;
 CREATE MACRO pg_compat.series_step(x) AS CASE WHEN x = 0 THEN error('22023: step size cannot equal zero') ELSE x END;
+CREATE MACRO pg_compat.series_stride(x) AS CASE WHEN x = INTERVAL 0 SECONDS THEN error('22023: step size cannot equal zero') ELSE x END;
 CREATE MACRO pg_session.csm_generate_series(a INTEGER, b INTEGER) AS CAST(generate_series(a, b) AS INTEGER[]), (a BIGINT, b BIGINT) AS generate_series(a, b),
   (a INTEGER, b INTEGER, c INTEGER) AS CAST(generate_series(a, b, pg_compat.series_step(c)) AS INTEGER[]), (a BIGINT, b BIGINT, c BIGINT) AS generate_series(a, b, pg_compat.series_step(c)),
-  (a DATE, b DATE, c INTERVAL) AS generate_series(CAST(a AS TIMESTAMPTZ), CAST(b AS TIMESTAMPTZ), c), (a TIMESTAMP, b TIMESTAMP, c INTERVAL) AS generate_series(a, b, c),
-  (a TIMESTAMPTZ, b TIMESTAMPTZ, c INTERVAL) AS generate_series(a, b, c);
+  (a DATE, b DATE, c INTERVAL) AS generate_series(CAST(a AS TIMESTAMPTZ), CAST(b AS TIMESTAMPTZ), pg_compat.series_stride(c)),
+  (a TIMESTAMP, b TIMESTAMP, c INTERVAL) AS generate_series(a, b, pg_compat.series_stride(c)), (a TIMESTAMPTZ, b TIMESTAMPTZ, c INTERVAL) AS generate_series(a, b, pg_compat.series_stride(c));
 CREATE MACRO pg_session.csm_generate_subscripts(x, dimension) AS CASE WHEN dimension = 1 THEN CAST(generate_series(1, len(x)) AS INTEGER[]) ELSE [] END;
 CREATE MACRO pg_session.csm_regexp_split_to_table(x, pattern) AS regexp_split_to_array(x, '(?s)' || pattern);
 CREATE MACRO pg_session.csm_regexp_split_to_array(x, pattern) AS regexp_split_to_array(x, '(?s)' || pattern);
@@ -261,7 +262,73 @@ CREATE MACRO pg_session.csm_trim_array(x, n) AS CASE WHEN n BETWEEN 0 AND len(x)
 CREATE MACRO pg_session.csm_date_part(part, x) AS CASE WHEN lower(part) IN ('second', 'seconds') THEN date_part('microsecond', x) / 1e6
   WHEN lower(part) IN ('millisecond', 'milliseconds') THEN date_part('microsecond', x) / 1e3 ELSE CAST(date_part(part, x) AS DOUBLE) END;
 CREATE MACRO pg_session.csm_extract(part, x) AS CAST(date_part('microsecond', x) AS DECIMAL(18, 0)) * CASE WHEN part IN ('second', 'seconds') THEN 0.000001 ELSE 0.001 END;
-CREATE MACRO pg_session.csm_extract__epoch(x) AS CAST(epoch_us(x) AS DECIMAL(18, 0)) * 0.000001;
+-- Parts of times. To DuckDB the year before 1 is 0, and what is infinite has none; PostgreSQL's numeric has infinity, a DECIMAL has not.
+CREATE MACRO pg_compat.endless(part, x) AS CASE WHEN x IS NOT NULL THEN error('0A000: extract(' || part || ') of ' || CAST(x AS VARCHAR) || ' is not supported: use date_part()') END;
+CREATE MACRO pg_compat.endless_double(x) AS CASE WHEN x IS NOT NULL THEN CAST(CASE WHEN starts_with(CAST(x AS VARCHAR), '-') THEN '-inf' ELSE 'inf' END AS DOUBLE) END;
+CREATE MACRO pg_compat.part_year(x) AS CASE WHEN typeof(x) = 'INTERVAL' OR date_part('year', x) > 0 THEN date_part('year', x) ELSE date_part('year', x) - 1 END;
+CREATE MACRO pg_compat.part_isoyear(x) AS CASE WHEN date_part('isoyear', x) > 0 THEN date_part('isoyear', x) ELSE date_part('isoyear', x) - 1 END;
+CREATE MACRO pg_compat.part_decade(x) AS CASE WHEN typeof(x) = 'INTERVAL' OR date_part('year', x) >= 0 THEN date_part('decade', x) ELSE -((9 - date_part('year', x)) // 10) END;
+CREATE MACRO pg_compat.part_century(x) AS date_part('century', x);
+CREATE MACRO pg_compat.part_millennium(x) AS date_part('millennium', x);
+CREATE MACRO pg_compat.part_julian(x) AS date_part('julian', x);
+-- A year of an interval has 365.25 days, twelve of its months have 360.
+CREATE MACRO pg_compat.part_epoch(x) AS epoch_us(x) + CASE WHEN typeof(x) = 'INTERVAL' THEN date_part('year', TRY_CAST(CAST(x AS VARCHAR) AS INTERVAL)) * 453600000000 ELSE 0 END;
+CREATE MACRO pg_compat.of_date(part, x) AS CASE WHEN typeof(x) = 'DATE' AND x IS NOT NULL THEN error('0A000: unit "' || part || '" not supported for type date') END;
+CREATE MACRO pg_compat.of_zoned(part, x) AS CASE WHEN typeof(x) <> 'TIMESTAMP WITH TIME ZONE' AND x IS NOT NULL THEN error('0A000: unit "' || part || '" not supported for type ' ||
+  CASE typeof(x) WHEN 'TIMESTAMP' THEN 'timestamp without time zone' WHEN 'TIME' THEN 'time without time zone' WHEN 'TIME WITH TIME ZONE' THEN 'time with time zone' ELSE lower(typeof(x)) END) END;
+CREATE MACRO pg_session.csm_extract__year(x) AS CAST(coalesce(pg_compat.part_year(x), pg_compat.endless('year', x)) AS DECIMAL(18, 0));
+CREATE MACRO pg_session.csm_date_part__year(x) AS coalesce(CAST(pg_compat.part_year(x) AS DOUBLE), pg_compat.endless_double(x));
+CREATE MACRO pg_session.csm_extract__isoyear(x) AS CAST(coalesce(pg_compat.part_isoyear(x), pg_compat.endless('isoyear', x)) AS DECIMAL(18, 0));
+CREATE MACRO pg_session.csm_date_part__isoyear(x) AS coalesce(CAST(pg_compat.part_isoyear(x) AS DOUBLE), pg_compat.endless_double(x));
+CREATE MACRO pg_session.csm_extract__decade(x) AS CAST(coalesce(pg_compat.part_decade(x), pg_compat.endless('decade', x)) AS DECIMAL(18, 0));
+CREATE MACRO pg_session.csm_date_part__decade(x) AS coalesce(CAST(pg_compat.part_decade(x) AS DOUBLE), pg_compat.endless_double(x));
+CREATE MACRO pg_session.csm_extract__century(x) AS CAST(coalesce(pg_compat.part_century(x), pg_compat.endless('century', x)) AS DECIMAL(18, 0));
+CREATE MACRO pg_session.csm_date_part__century(x) AS coalesce(CAST(pg_compat.part_century(x) AS DOUBLE), pg_compat.endless_double(x));
+CREATE MACRO pg_session.csm_extract__millennium(x) AS CAST(coalesce(pg_compat.part_millennium(x), pg_compat.endless('millennium', x)) AS DECIMAL(18, 0));
+CREATE MACRO pg_session.csm_date_part__millennium(x) AS coalesce(CAST(pg_compat.part_millennium(x) AS DOUBLE), pg_compat.endless_double(x));
+CREATE MACRO pg_session.csm_extract__julian(x) AS coalesce(pg_compat.part_julian(x), pg_compat.endless_double(x));
+CREATE MACRO pg_session.csm_date_part__julian(x) AS coalesce(pg_compat.part_julian(x), pg_compat.endless_double(x));
+CREATE MACRO pg_session.csm_extract__month(x) AS CAST(date_part('month', x) AS DECIMAL(18, 0));
+CREATE MACRO pg_session.csm_date_part__month(x) AS CAST(date_part('month', x) AS DOUBLE);
+CREATE MACRO pg_session.csm_extract__quarter(x) AS CAST(date_part('quarter', x) AS DECIMAL(18, 0));
+CREATE MACRO pg_session.csm_date_part__quarter(x) AS CAST(date_part('quarter', x) AS DOUBLE);
+CREATE MACRO pg_session.csm_extract__week(x) AS CAST(date_part('week', x) AS DECIMAL(18, 0));
+CREATE MACRO pg_session.csm_date_part__week(x) AS CAST(date_part('week', x) AS DOUBLE);
+CREATE MACRO pg_session.csm_extract__day(x) AS CAST(date_part('day', x) AS DECIMAL(18, 0));
+CREATE MACRO pg_session.csm_date_part__day(x) AS CAST(date_part('day', x) AS DOUBLE);
+CREATE MACRO pg_session.csm_extract__dow(x) AS CAST(date_part('dow', x) AS DECIMAL(18, 0));
+CREATE MACRO pg_session.csm_date_part__dow(x) AS CAST(date_part('dow', x) AS DOUBLE);
+CREATE MACRO pg_session.csm_extract__isodow(x) AS CAST(date_part('isodow', x) AS DECIMAL(18, 0));
+CREATE MACRO pg_session.csm_date_part__isodow(x) AS CAST(date_part('isodow', x) AS DOUBLE);
+CREATE MACRO pg_session.csm_extract__doy(x) AS CAST(date_part('doy', x) AS DECIMAL(18, 0));
+CREATE MACRO pg_session.csm_date_part__doy(x) AS CAST(date_part('doy', x) AS DOUBLE);
+CREATE MACRO pg_session.csm_extract__hour(x) AS CAST(coalesce(pg_compat.of_date('hour', x), date_part('hour', x)) AS DECIMAL(18, 0));
+CREATE MACRO pg_session.csm_date_part__hour(x) AS CAST(date_part('hour', x) AS DOUBLE);
+CREATE MACRO pg_session.csm_extract__minute(x) AS CAST(coalesce(pg_compat.of_date('minute', x), date_part('minute', x)) AS DECIMAL(18, 0));
+CREATE MACRO pg_session.csm_date_part__minute(x) AS CAST(date_part('minute', x) AS DOUBLE);
+CREATE MACRO pg_session.csm_extract__microseconds(x) AS CAST(coalesce(pg_compat.of_date('microseconds', x), date_part('microsecond', x)) AS DECIMAL(18, 0));
+CREATE MACRO pg_session.csm_date_part__microseconds(x) AS CAST(date_part('microsecond', x) AS DOUBLE);
+CREATE MACRO pg_session.csm_extract__second(x) AS CAST(coalesce(pg_compat.of_date('second', x), date_part('microsecond', x)) AS DECIMAL(18, 0)) * 0.000001;
+CREATE MACRO pg_session.csm_date_part__second(x) AS date_part('microsecond', x) / 1e6;
+CREATE MACRO pg_session.csm_extract__milliseconds(x) AS CAST(coalesce(pg_compat.of_date('milliseconds', x), date_part('microsecond', x)) AS DECIMAL(18, 0)) * 0.001;
+CREATE MACRO pg_session.csm_date_part__milliseconds(x) AS date_part('microsecond', x) / 1e3;
+CREATE MACRO pg_session.csm_extract__timezone(x) AS CAST(coalesce(pg_compat.of_zoned('timezone', x), date_part('timezone', x)) AS DECIMAL(18, 0));
+CREATE MACRO pg_session.csm_date_part__timezone(x) AS CAST(coalesce(pg_compat.of_zoned('timezone', x), date_part('timezone', x)) AS DOUBLE);
+CREATE MACRO pg_session.csm_extract__timezone_hour(x) AS CAST(coalesce(pg_compat.of_zoned('timezone_hour', x), date_part('timezone_hour', x)) AS DECIMAL(18, 0));
+CREATE MACRO pg_session.csm_date_part__timezone_hour(x) AS CAST(coalesce(pg_compat.of_zoned('timezone_hour', x), date_part('timezone_hour', x)) AS DOUBLE);
+CREATE MACRO pg_session.csm_extract__timezone_minute(x) AS CAST(coalesce(pg_compat.of_zoned('timezone_minute', x), date_part('timezone_minute', x)) AS DECIMAL(18, 0));
+CREATE MACRO pg_session.csm_date_part__timezone_minute(x) AS CAST(coalesce(pg_compat.of_zoned('timezone_minute', x), date_part('timezone_minute', x)) AS DOUBLE);
+CREATE MACRO pg_session.csm_extract__epoch(x) AS CAST(coalesce(pg_compat.part_epoch(x), pg_compat.endless('epoch', x)) AS DECIMAL(18, 0)) * 0.000001;
+CREATE MACRO pg_session.csm_date_part__epoch(x) AS coalesce(pg_compat.part_epoch(x) / 1e6, pg_compat.endless_double(x));
+-- Years before Christ are counted from -1 on.
+CREATE MACRO pg_compat.given_date(year, month, day) AS year || '-' || lpad(CAST(month AS VARCHAR), CAST(greatest(2, length(CAST(month AS VARCHAR))) AS INTEGER), '0') || '-' || lpad(CAST(day AS VARCHAR), CAST(greatest(2, length(CAST(day AS VARCHAR))) AS INTEGER), '0');
+CREATE MACRO pg_compat.given_year(year, month, day) AS CASE WHEN year = 0 THEN error('22008: date field value out of range: ' || pg_compat.given_date(year, month, day))
+  WHEN year < -4714 OR year = -4714 AND (month < 11 OR month = 11 AND day < 24) THEN error('22008: date out of range: ' || pg_compat.given_date(year, month, day)) WHEN year < 0 THEN year + 1 ELSE year END;
+CREATE MACRO pg_session.csm_make_date(x) AS make_date(x), (year, month, day) AS make_date(pg_compat.given_year(year, month, day), month, day);
+CREATE MACRO pg_session.csm_make_timestamp(x) AS make_timestamp(x), (year, month, day, hour, minute, second) AS make_timestamp(pg_compat.given_year(year, month, day), month, day, hour, minute, second);
+CREATE MACRO pg_compat.same_year(year, month, day) AS CASE WHEN pg_compat.given_year(year, month, day) IS NOT NULL THEN year END;
+CREATE MACRO pg_session.csm_make_timestamptz(x) AS make_timestamptz(x), (year, month, day, hour, minute, second) AS make_timestamptz(pg_compat.same_year(year, month, day), month, day, hour, minute, second),
+  (year, month, day, hour, minute, second, zone) AS make_timestamptz(pg_compat.same_year(year, month, day), month, day, hour, minute, second, zone);
 CREATE MACRO pg_session.csm_clock_timestamp() AS csm_clock();
 CREATE MACRO pg_session.csm_date_bin(stride, x, origin) AS CASE WHEN date_part('year', CAST(stride AS INTERVAL)) <> 0 OR date_part('month', CAST(stride AS INTERVAL)) <> 0
   THEN error('0A000: timestamps cannot be binned into intervals containing months or years') ELSE time_bucket(CAST(stride AS INTERVAL), x, origin) END;
@@ -373,8 +440,10 @@ CREATE MACRO pg_session.csm_row__field(x) AS CASE WHEN typeof(x) = 'BOOLEAN' THE
 CREATE MACRO pg_session.csm_row(fields) AS '(' || array_to_string(list_transform(fields, lambda e: pg_compat.field_text(e)), ',') || ')';
 CREATE MACRO pg_session.csm_text__boolean(x) AS CASE WHEN x THEN 't' WHEN NOT x THEN 'f' END;
 CREATE MACRO pg_compat.years_since(x, years) AS ((CAST(date_part('year', x) AS INTEGER) - 1) % years + years) % years;
-CREATE MACRO pg_session.csm_date_trunc__century(x) AS date_trunc('year', x) - to_years(pg_compat.years_since(x, 100));
-CREATE MACRO pg_session.csm_date_trunc__millennium(x) AS date_trunc('year', x) - to_years(pg_compat.years_since(x, 1000));
+CREATE MACRO pg_compat.years_over(x, years) AS CASE WHEN typeof(x) = 'INTERVAL' THEN CAST(date_part('year', x) AS INTEGER) % years ELSE pg_compat.years_since(x, years) END;
+CREATE MACRO pg_session.csm_date_trunc__decade(x) AS date_trunc('year', x) - to_years(CASE WHEN typeof(x) = 'INTERVAL' THEN CAST(date_part('year', x) AS INTEGER) % 10 ELSE (CAST(date_part('year', x) AS INTEGER) % 10 + 10) % 10 END);
+CREATE MACRO pg_session.csm_date_trunc__century(x) AS date_trunc('year', x) - to_years(pg_compat.years_over(x, 100));
+CREATE MACRO pg_session.csm_date_trunc__millennium(x) AS date_trunc('year', x) - to_years(pg_compat.years_over(x, 1000));
 CREATE MACRO pg_session.csm_operator__sqrt(x) AS sqrt(x);
 CREATE MACRO pg_session.csm_operator__cbrt(x) AS cbrt(x);
 CREATE MACRO pg_session.csm_round__even(x) AS round_even(x, 0);
