@@ -19,6 +19,7 @@ import (
 	"github.com/csmsql/csmsql/engine/reference"
 	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/engine/snapshot"
+	"github.com/csmsql/csmsql/engine/template"
 	"github.com/csmsql/csmsql/engine/temporary"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -177,15 +178,8 @@ func (st *Statement) createTable(ctx context.Context, head *statement.CreateTabl
 		if exists, err := s.makeRoom(tx, v, name, head.IfNotExists, head.OrReplace); err != nil || exists {
 			return err
 		}
-		with, made, err := s.sequenceChanges(tx, v).Table(ctx, name, head)
+		schema, made, err := s.templates(v).Table(ctx, name, head, s.sequenceChanges(tx, v))
 		if err != nil {
-			return err
-		}
-		schema, err := s.definitions(v).Columns(with)
-		if err != nil {
-			return err
-		}
-		if schema, err = s.definitions(v).Constrained(name, schema, head.Constraints); err != nil {
 			return err
 		}
 		if err := s.makeTable(ctx, tx, name, schema, head.With); err != nil {
@@ -196,17 +190,22 @@ func (st *Statement) createTable(ctx context.Context, head *statement.CreateTabl
 	return done("CREATE TABLE", 0), err
 }
 
+// templates are what LIKE names in a statement that sees v.
+func (s *Session) templates(v *snapshot.View) *template.Reader {
+	describe := func(ctx context.Context, query string) (*arrow.Schema, error) {
+		plan, err := s.planQuery(ctx, dialect.SourceOf(query), v)
+		if err != nil {
+			return nil, err
+		}
+		return plan.schema, nil
+	}
+	return &template.Reader{Definitions: s.definitions(v), Describe: describe}
+}
+
 // makeTable makes a table without rows; with is the text of its WITH (…).
 func (s *Session) makeTable(ctx context.Context, tx *catalog.Transaction, name catalog.TableName, schema *arrow.Schema, with string) error {
-	options := catalog.TableOptions{}
-	text, replicas, err := upkeep.Parameters(with)
+	options, err := s.engine.upkeep.Declared(with, schema)
 	if err != nil {
-		return err
-	}
-	if options.Replicas, err = s.engine.upkeep.ResolveReplicas(replicas); err != nil {
-		return err
-	}
-	if options.Placement, err = s.engine.upkeep.ResolvePlacement(text, schema); err != nil {
 		return err
 	}
 	if options.Retention, err = former.Parameters(with); err != nil {
@@ -220,8 +219,13 @@ func (s *Session) makeTable(ctx context.Context, tx *catalog.Transaction, name c
 func (s *Session) sequenceChanges(tx *catalog.Transaction, v *snapshot.View) *sequence.Changes {
 	return &sequence.Changes{
 		Tx: tx, View: v, Counters: s.engine.catalog, Keeper: s.engine.sequences,
-		Notice: func(state, message string) { s.notice(Notice{Severity: "NOTICE", State: state, Message: message}) },
+		Notice: s.skipped,
 	}
+}
+
+// skipped tells the client why something was not done.
+func (s *Session) skipped(state, message string) {
+	s.notice(Notice{Severity: "NOTICE", State: state, Message: message})
 }
 
 func (s *Session) indexChanges(tx *catalog.Transaction, v *snapshot.View) *index.Changes {
@@ -238,7 +242,7 @@ func (s *Session) makeRoom(tx *catalog.Transaction, v *snapshot.View, name catal
 	case version == nil:
 		return false, nil
 	case ifNotExists:
-		s.notice(Notice{Severity: "NOTICE", State: "42P07", Message: fmt.Sprintf("relation %q already exists, skipping", name.Name)})
+		s.skipped("42P07", fmt.Sprintf("relation %q already exists, skipping", name.Name))
 		return true, nil
 	case orReplace:
 		named, err := definition.ReferencesTo(tx.Contents(), []catalog.TableName{version.Table().Name})
@@ -328,19 +332,8 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 }
 
 func (s *Session) createSchema(ctx context.Context, head *statement.CreateSchema) (*Rows, error) {
-	if err := snapshot.OwnDatabase(head.Database, head.Database+"."+head.Name); err != nil {
-		return nil, err
-	}
 	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
-		err := definition.NewSchema(v.Contents, head.Name)
-		if isState(err, "42P06") && head.IfNotExists {
-			s.notice(Notice{Severity: "NOTICE", State: "42P06", Message: err.Error() + ", skipping"})
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		return tx.CreateSchema(head.Name)
+		return definition.CreateSchema(tx, v, head, s.skipped)
 	})
 	return done("CREATE SCHEMA", 0), err
 }

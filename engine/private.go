@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/temporary"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
+	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -136,10 +137,16 @@ func (st *Statement) privateText(ctx context.Context, v *snapshot.View) (text st
 	if err != nil {
 		return "", nil, err
 	}
+	put := func(text string) string { return text } // what DuckDB alone reads
 	if head, ok := st.parsed.Head.(*statement.CreateTable); ok {
 		if text, moved, err = definition.Limited(text, head); err != nil {
 			return "", nil, err
 		}
+		made := edit.List(nil)
+		if text, made, put, err = s.templates(v).Text(ctx, text, head); err != nil {
+			return "", nil, err
+		}
+		moved = moved.Then(made)
 	}
 	head, isView := st.parsed.Head.(*statement.CreateView)
 	if isView {
@@ -157,7 +164,7 @@ func (st *Statement) privateText(ctx context.Context, v *snapshot.View) (text st
 	}
 	words, catalogs, err := dialect.Words(st.source(query))
 	if err != nil || words.Text() == query {
-		return dialect.Operators(text), explain, err
+		return put(dialect.Operators(text)), explain, err
 	}
 	if catalogs {
 		s.catalogViews = s.catalogViews || isView
@@ -165,7 +172,7 @@ func (st *Statement) privateText(ctx context.Context, v *snapshot.View) (text st
 			return "", nil, err
 		}
 	}
-	text = dialect.Operators(before + words.Text())
+	text = put(dialect.Operators(before + words.Text()))
 	return text, func(err error) error { return dialect.WithoutPosition(dialect.FromDuckDB(err, text, text, nil)) }, nil
 }
 

@@ -26,8 +26,9 @@ import (
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// Columns asks DuckDB what the types of a CREATE TABLE are.
-func (r *Reader) Columns(head *statement.CreateTable) (*arrow.Schema, error) {
+// Columns asks DuckDB what the types of a CREATE TABLE are. copied are the columns, by their places, that are as those
+// of another table.
+func (r *Reader) Columns(head *statement.CreateTable, copied map[int]arrow.Field) (*arrow.Schema, error) {
 	seen := map[string]bool{}
 	fields := make([]arrow.Field, len(head.Columns))
 	for i, c := range head.Columns {
@@ -35,6 +36,10 @@ func (r *Reader) Columns(head *statement.CreateTable) (*arrow.Schema, error) {
 			return nil, sqlerror.New("42701", "column %q specified more than once", c.Name)
 		}
 		seen[strings.ToLower(c.Name)] = true
+		if f, ok := copied[i]; ok {
+			fields[i] = copiedColumn(f, c)
+			continue
+		}
 		f, err := r.Column(c)
 		if err != nil {
 			return nil, err
@@ -54,6 +59,24 @@ func (r *Reader) Columns(head *statement.CreateTable) (*arrow.Schema, error) {
 		}
 	}
 	return schema, nil
+}
+
+// copiedColumn is a column of another table as one of a CREATE TABLE's. A default that it has in c is that of the
+// sequence which was made for it.
+func copiedColumn(f arrow.Field, c statement.Column) arrow.Field {
+	f.Name, f.Nullable = c.Name, !c.NotNull
+	if c.Default != "" {
+		f.Metadata = mark.With(f.Metadata, cast.DefaultKey, c.Default)
+	}
+	return identified(f, c.Identity)
+}
+
+// identified is a field that is marked as an identity column if it is one.
+func identified(f arrow.Field, is *statement.Identity) arrow.Field {
+	if is == nil {
+		return f
+	}
+	return cast.WithIdentity(f, map[bool]string{true: cast.IdentityAlways, false: cast.IdentityByDefault}[is.Always])
 }
 
 func (r *Reader) types() namedtype.Expressions {
@@ -104,11 +127,7 @@ func (r *Reader) Column(c statement.Column) (arrow.Field, error) {
 	if err := r.sameType(name, stored); err != nil {
 		return f, ColumnError(c, err)
 	}
-	f = typ.Declared.Mark(f)
-	if c.Identity != nil {
-		mark := map[bool]string{true: cast.IdentityAlways, false: cast.IdentityByDefault}[c.Identity.Always]
-		f = cast.WithIdentity(f, mark)
-	}
+	f = identified(typ.Declared.Mark(f), c.Identity)
 	f = cast.WithGenerated(f, c.Generated)
 	if c.Default == "" {
 		return f, nil

@@ -58,7 +58,7 @@ func (r *Reader) Constrained(name catalog.TableName, schema *arrow.Schema,
 		list = append(list, k)
 	}
 	for i := len(have); i < len(list); i++ {
-		if list[i], err = r.named(name, list[i], list, have); err != nil {
+		if list[i], err = r.Named(name, list[i], list, have); err != nil {
 			return nil, err
 		}
 	}
@@ -74,9 +74,9 @@ func (r *Reader) Constrained(name catalog.TableName, schema *arrow.Schema,
 	return constraint.Mark(arrow.NewSchema(fields, &meta), list)
 }
 
-// named gives a constraint that is new in a list a name: none of the list's, and the name of a key, which has an index,
-// is that of no relation of the schema. have are the constraints that the table had.
-func (r *Reader) named(table catalog.TableName, k constraint.Constraint, list,
+// Named gives a constraint that is new in a list a name: none of the list's, and that of a key, which has an index, or
+// of an index is that of no relation of the schema. have are the constraints that the table had.
+func (r *Reader) Named(table catalog.TableName, k constraint.Constraint, list,
 	have []constraint.Constraint) (constraint.Constraint, error) {
 	var failed error
 	taken := func(name string) bool {
@@ -84,7 +84,7 @@ func (r *Reader) named(table catalog.TableName, k constraint.Constraint, list,
 			return true
 		}
 		is := false
-		if k.Unique() && failed == nil {
+		if (k.Unique() || k.IsIndex()) && failed == nil {
 			is, failed = r.taken(table, name)
 		}
 		return is && failed == nil

@@ -125,6 +125,14 @@ func New(o *statement.SequenceOptions) (Definition, error) {
 	return d, d.check(d.Start, "START")
 }
 
+// Options are those by which New makes the same sequence.
+func (d Definition) Options() statement.SequenceOptions {
+	return statement.SequenceOptions{
+		Type: d.Type, Increment: &d.Increment, Min: &d.Min, Max: &d.Max, Start: &d.Start, Cached: &d.Cached,
+		Cycle: &d.Cycle,
+	}
+}
+
 // bounds take what the options say of steps and bounds; min and max: those that nobody says are the default ones.
 func (d *Definition) bounds(o *statement.SequenceOptions, min, max bool) error {
 	if o.Increment != nil {

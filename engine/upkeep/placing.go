@@ -92,6 +92,19 @@ func Parameters(with string) (text string, replicas int, err error) {
 	return text, replicas, nil
 }
 
+// Declared are the options that the WITH (…) of a CREATE TABLE says of where rows lie, for a table of these columns.
+func (k *Keeper) Declared(with string, columns *arrow.Schema) (options catalog.TableOptions, err error) {
+	text, replicas, err := Parameters(with)
+	if err != nil {
+		return options, err
+	}
+	if options.Replicas, err = k.ResolveReplicas(replicas); err != nil {
+		return options, err
+	}
+	options.Placement, err = k.ResolvePlacement(text, columns)
+	return options, err
+}
+
 // leaveOut says how a table is written whose placement names nodes that are not there, or take no rows: without them.
 func (k *Keeper) leaveOut(err error, table catalog.TableName, p placement.Placement) error {
 	told, ok := err.(*sqlerror.Error)

@@ -84,6 +84,7 @@ var allowed = map[string][]string{
 	"engine/namedtype":     {"engine/columntype", "engine/constraint", "engine/relation", "engine/snapshot", "engine/temporary", "catalog", "exec/duckdb", "sql/dialect", "sql/pgcatalog", "sql/statement"},
 	"engine/rewrite":       {"engine/cast", "engine/columntype", "engine/ingest", "engine/retained", "engine/snapshot", "catalog", "exec/duckdb", "exec/plan", "sql/dialect", "sql/statement"},
 	"engine/definition":    {"engine/cast", "engine/check", "engine/columntype", "engine/constraint", "engine/ingest", "engine/namedtype", "engine/names", "engine/sequence", "engine/snapshot", "catalog", "exec/duckdb", "sql/dialect", "sql/past", "sql/pgcatalog", "sql/statement"},
+	"engine/template":      {"engine/cast", "engine/columntype", "engine/comment", "engine/constraint", "engine/definition", "engine/ingest", "engine/namedtype", "engine/sequence", "engine/snapshot", "catalog", "exec/duckdb", "sql/dialect", "sql/edit", "sql/lex", "sql/statement"},
 	"engine/alteration":    {"engine/cast", "engine/columntype", "engine/comment", "engine/constraint", "engine/definition", "engine/dependency", "engine/ingest", "engine/namedtype", "engine/placement", "engine/sequence", "engine/snapshot", "engine/upkeep", "engine/viewtext", "catalog", "exec/duckdb", "sql/dialect", "sql/edit", "sql/lex", "sql/statement"},
 	"engine/outcome":       {},
 	"engine/systemtable":   {"engine/account", "engine/facts", "engine/history", "engine/member", "engine/overdue", "engine/reader", "engine/split", "engine/upkeep", "catalog", "exec/duckdb"},

@@ -50,6 +50,9 @@ func (t *CreateTable) require() error {
 		primary = primary || k.Kind == PrimaryKey
 		for i, name := range k.Columns {
 			column := t.column(name)
+			if column == nil && len(t.Likes) > 0 {
+				continue // it may be one of those, which are not known here
+			}
 			if column == nil {
 				return &sqlerror.Error{State: "42703", Message: `column "` + name + `" named in key does not exist`, At: k.ColumnsAt[i]}
 			}
@@ -81,7 +84,7 @@ func (c *cursor) definition(t *CreateTable) error {
 		t.Constraints = append(t.Constraints, k)
 		return err
 	case first.Is("like"):
-		return c.refuse("CREATE TABLE (LIKE …)", "Use CREATE TABLE … AS SELECT * FROM … LIMIT 0.")
+		return c.like(t)
 	}
 	column := Column{At: c.position(c.peek(0).Start)}
 	name, ok := c.identifier()

@@ -114,11 +114,14 @@ func (c *cursor) createTable(orReplace, temporary bool) (any, error) {
 	if temporary {
 		probe := &CreateTable{Temporary: true}
 		err := c.definitions(probe) // what is wrong, DuckDB says; it may stand behind the columns, too
+		if err != nil && len(probe.Likes) > 0 { // which DuckDB does not know
+			return nil, err
+		}
 		if err := ignoredByDuckDB(probe, err); err != nil {
 			return nil, err
 		}
 		if at := probe.DefinitionsEnd; at > 0 && at < len(c.sql) && c.sql[at] == ')' {
-			t.Columns, t.DefinitionsEnd = probe.Columns, probe.DefinitionsEnd
+			t.Columns, t.Likes, t.DefinitionsEnd = probe.Columns, probe.Likes, probe.DefinitionsEnd
 		}
 		return t, nil
 	}

@@ -62,6 +62,7 @@ type CreateTable struct {
 	IfNotExists, OrReplace, Temporary bool
 	Columns                           []Column
 	Constraints                       []Constraint
+	Likes                             []Like // whose columns are not among Columns
 	With                              string // the text of WITH (…), if any
 	// DefinitionsEnd is the byte of the parenthesis behind a temporary table's columns; 0: they were not understood.
 	DefinitionsEnd int

@@ -107,13 +107,6 @@ func constraint(node any) string {
 	return ""
 }
 
-func likeTable(node any) string {
-	if _, ok := node.(*pg.TableLikeClause); ok {
-		return "CREATE TABLE (LIKE …)"
-	}
-	return ""
-}
-
 func withoutOIDs(node any) string {
 	if _, ok := node.(*pg.CreateStmt); ok { // whose tree does not have it: it means what is so anyway
 		return "WITHOUT OIDS"

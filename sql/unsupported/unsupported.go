@@ -141,7 +141,6 @@ var refusals = []refusal{
 	{regexp.MustCompile(`^Sample method .+ cannot be used with a discrete sample count`), sample, "Write PERCENT behind the number."},
 	{regexp.MustCompile(`^Cannot drop this type yet`), dropped, ""},
 	{regexp.MustCompile(`^Constraint not implemented`), constraint, "Leave it out."},
-	{regexp.MustCompile(`^ColumnDef type not handled yet`), likeTable, "Use CREATE TABLE … AS SELECT * FROM … LIMIT 0."},
 	{regexp.MustCompile(`^Expression type T_Integer`), withoutOIDs, "Leave it out: rows have no object identifiers."},
 	{regexp.MustCompile(`^cannot reference a VIEW with a FOREIGN KEY`), references, "Only temporary tables can be referred to from there."},
 }
