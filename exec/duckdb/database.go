@@ -207,6 +207,9 @@ func (db *Database) prepareCatalog(options Options) error {
 	if err := registerClock(c); err != nil {
 		return err
 	}
+	if err := registerJSON(db, c); err != nil {
+		return err
+	}
 	if err := registerSequences(db, c); err != nil {
 		return err
 	}

@@ -67,13 +67,17 @@ func csmGoSetConfigBind(info unsafe.Pointer) {
 func csmGoSetConfig(info, input, output unsafe.Pointer) {
 	function := bindings.FunctionInfo{Ptr: info}
 	if err := setConfig(function, bindings.DataChunk{Ptr: input}, bindings.Vector{Ptr: output}); err != nil {
-		text := err.Error()
-		var state interface{ SQLState() string }
-		if errors.As(err, &state) {
-			text = state.SQLState() + ": " + text
-		}
-		bindings.ScalarFunctionSetError(function, text)
+		bindings.ScalarFunctionSetError(function, stateAndText(err))
 	}
+}
+
+// stateAndText is an error's text with its SQLSTATE before it, which parseError reads.
+func stateAndText(err error) string {
+	var state interface{ SQLState() string }
+	if errors.As(err, &state) {
+		return state.SQLState() + ": " + err.Error()
+	}
+	return err.Error()
 }
 
 func setConfig(info bindings.FunctionInfo, input bindings.DataChunk, output bindings.Vector) error {
@@ -298,12 +302,7 @@ func sequenceFunction(db *Database, f SequenceFunction) bindings.ScalarFunction 
 func csmGoSequence(info, input, output unsafe.Pointer) {
 	function := bindings.FunctionInfo{Ptr: info}
 	if err := callSequence(function, bindings.DataChunk{Ptr: input}, bindings.Vector{Ptr: output}); err != nil {
-		text := err.Error()
-		var state interface{ SQLState() string }
-		if errors.As(err, &state) {
-			text = state.SQLState() + ": " + text
-		}
-		bindings.ScalarFunctionSetError(function, text)
+		bindings.ScalarFunctionSetError(function, stateAndText(err))
 	}
 }
 

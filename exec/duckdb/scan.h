@@ -245,6 +245,8 @@ void *csm_divide_address(int32_t kind);
 void *csm_copy_number_address(void);
 void *csm_sequence_address(void);
 void *csm_clock_address(void);
+void *csm_json_address(void);
+int csm_chunk_to_arrow(duckdb_arrow_options options, duckdb_data_chunk chunk, struct ArrowArray *out, char **error);
 
 // Makes PostgreSQL's spellings of bytes and of dates before Christ known to every cast of text; -1 when DuckDB refuses.
 int csm_register_casts(duckdb_connection connection);

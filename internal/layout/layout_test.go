@@ -39,7 +39,7 @@ var allowed = map[string][]string{
 	"catalog":              {"coherence", "memregion"},
 	"exec/plan":            {"sql/bind"},
 	"exec/compute":         {"exec/plan"},
-	"exec/duckdb":          {},
+	"exec/duckdb":          {"wire/pgformat"},
 	"queries":              {},
 	"cluster/certificate":  {},
 	"cluster/etcd":         {"catalog/store"},

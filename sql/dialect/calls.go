@@ -11,8 +11,8 @@ import (
 // renamed are the functions that DuckDB lacks, or has with another meaning: a macro stands for each, by its name with
 // TranslatedPrefix.
 var renamed = wordSet(`array_dims array_fill array_length array_positions array_remove array_replace array_to_string btrim cardinality
-	clock_timestamp date_bin div json_array_length json_extract_path json_extract_path_text json_typeof
-	jsonb_array_length jsonb_extract_path jsonb_extract_path_text jsonb_typeof justify_days justify_hours lpad make_date
+	clock_timestamp date_bin div array_to_json json_array_length json_typeof row_to_json
+	to_json to_jsonb jsonb_array_length jsonb_typeof justify_days justify_hours lpad make_date
 	make_interval make_timestamp make_timestamptz mod octet_length regexp_count regexp_instr regexp_like regexp_match
 	regexp_replace regexp_split_to_array regexp_substr rpad split_part sha256 string_to_array to_hex to_number trim_array width_bucket`)
 
@@ -22,6 +22,16 @@ var listAggregates = wordSet("json_agg jsonb_agg json_object_agg jsonb_object_ag
 
 // builders take any number of arguments, as no macro does: an array, of the JSON texts of the arguments.
 var builders = wordSet("json_build_object jsonb_build_object json_build_array jsonb_build_array")
+
+// pathFunctions take an object and any number of steps into it.
+var pathFunctions = wordSet("json_extract_path json_extract_path_text jsonb_extract_path jsonb_extract_path_text")
+
+// pairFunctions give rows of two columns, key and value, behind FROM.
+var pairFunctions = wordSet("json_each json_each_text jsonb_each jsonb_each_text")
+
+// valueFunctions are rowFunctions whose column is named value if the alias of the table does not name it.
+var valueFunctions = wordSet(`json_array_elements json_array_elements_text jsonb_array_elements
+	jsonb_array_elements_text`)
 
 // rowFunctions give rows in PostgreSQL, of one column that the alias of the table names. In a select list there is a
 // list instead, by the name with TranslatedPrefix; DuckDB has unnest.
@@ -88,8 +98,14 @@ func (r *translation) call(c *call, in clause) int {
 	switch {
 	case rowFunctions[c.name] && in == inFrom:
 		return r.rowsFrom(c, stop)
+	case pairFunctions[c.name] && in == inFrom:
+		return r.pairsFrom(c, stop)
 	case rowFunctions[c.name]:
 		r.rowsOf(c, in, stop)
+	case pathFunctions[c.name]:
+		r.extractPath(c)
+	case c.name == "json_object", c.name == "jsonb_object":
+		r.objectOfTexts(c)
 	case renamed[c.name]:
 		r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+c.name+"(")
 	case c.name == "any", c.name == "some", c.name == "all":
@@ -179,7 +195,16 @@ func (r *translation) listAggregate(c *call, stop int) int {
 
 // build writes json_build_object(a, b) as csm_json_build_object(ARRAY[csm_json_key(a), csm_json_value(b)]).
 func (r *translation) build(c *call) {
-	if len(c.arguments) == 0 || c.arguments[0].Is("variadic") {
+	object := strings.HasSuffix(c.name, "object")
+	switch {
+	case len(c.arguments) == 0:
+		r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+c.name+"(CAST(ARRAY[] AS text[])")
+		return
+	case c.arguments[0].Is("variadic"):
+		return
+	case object && len(c.commas)%2 == 0:
+		r.refuse(c.arguments[0], "22023", "argument list must have even number of elements",
+			"The arguments of "+c.name+"() must consist of alternating keys and values.")
 		return
 	}
 	r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+c.name+"(ARRAY[")
@@ -188,13 +213,75 @@ func (r *translation) build(c *call) {
 		if i < len(c.commas) {
 			end = c.commas[i].Start
 		}
-		if i%2 == 0 && strings.HasSuffix(c.name, "object") {
+		if i%2 == 0 && object {
 			by = "json_key("
 		}
 		r.insert(argument.Start, pgcatalog.TranslatedPrefix+by, opens)
 		r.insert(end, ")", closes)
 	}
 	r.insert(c.closing, "]", closes)
+}
+
+// extractPath writes json_extract_path(a, b, c) as csm_json_extract_path__of(a, ARRAY[b, c]).
+func (r *translation) extractPath(c *call) {
+	if len(c.arguments) == 0 || len(c.arguments) > len(c.commas)+1 || r.within(c, "variadic").Text != "" {
+		return
+	}
+	r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+c.name+"__of(")
+	if len(c.commas) == 0 {
+		r.insert(c.closing, ", CAST(ARRAY[] AS text[])", closes)
+		return
+	}
+	r.insert(c.arguments[1].Start, "CAST(ARRAY[", opens)
+	r.insert(c.closing, "] AS text[])", closes)
+}
+
+// objectOfTexts writes json_object('{a,b}') and json_object(ARRAY['a'], ARRAY['b']): of other arguments it is DuckDB's.
+func (r *translation) objectOfTexts(c *call) {
+	if len(c.arguments) == 0 || len(c.arguments) > 2 {
+		return
+	}
+	first, _ := c.arguments[0].Value()
+	if !(c.text(0) && strings.HasPrefix(strings.TrimSpace(first), "{")) && !c.arguments[0].Is("array") {
+		if c.name == "jsonb_object" {
+			r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+c.name+"(")
+		}
+		return
+	}
+	r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+c.name+"(")
+	for i, argument := range c.arguments {
+		if !c.text(i) {
+			continue
+		}
+		value, ok := argument.Value()
+		list, flat := arrayMembers(strings.TrimSpace(value))
+		switch {
+		case !ok || !strings.HasPrefix(value, "{") || !strings.HasSuffix(value, "}"):
+			r.refuse(argument, "22P02", "malformed array literal: "+strconv.Quote(value), "")
+		case !flat:
+			r.refuse(argument, "0A000", "arrays of arrays are not supported", "Give keys and values in two arrays.")
+		case strings.HasPrefix(list, "SELECT"): // there are none
+			r.replace(argument.Start, argument.End(), "CAST(ARRAY[] AS text[])")
+		default:
+			r.replace(argument.Start, argument.End(), "CAST(ARRAY["+list+"] AS text[])")
+		}
+	}
+}
+
+// pairsFrom writes FROM json_each(a) AS e as a query of what is in the list of its pairs.
+func (r *translation) pairsFrom(c *call, stop int) int {
+	const head = "(SELECT (csm_pair).key AS key, (csm_pair).value AS value"
+	more, counted := "", r.ordinality(stop)
+	if counted > stop {
+		more = ", row_number() OVER () AS ordinality"
+	}
+	r.replace(c.from, c.open.End(), head+more+" FROM unnest("+pgcatalog.TranslatedPrefix+c.name+"(")
+	r.insert(stop, ") AS csm_pairs(csm_pair))", closes)
+	if end, found := r.columnAlias(counted, ""); found {
+		return end
+	}
+	r.insert(stop, " AS "+c.name, closes)
+	return counted
 }
 
 // within is the first of the words that stands in a call, and in no parentheses there.
@@ -341,12 +428,77 @@ func (r *translation) rowsFrom(c *call, stop int) int {
 		r.replace(c.from, c.open.End(), "unnest("+pgcatalog.TranslatedPrefix+c.name+"(")
 		r.insert(stop, ")", closes)
 		alias = " AS " + c.name + "(" + c.name + ")"
+		if valueFunctions[c.name] {
+			return r.valuesFrom(c, stop)
+		}
 	}
 	end, found := r.columnAlias(stop, "()")
 	if !found && alias != "" {
 		r.insert(stop, alias, closes)
 	}
 	return end
+}
+
+// valuesFrom names the column of FROM json_array_elements(a) AS e. In PostgreSQL that is value, and e by itself is its
+// value, too: where the statement says e, the column is e, and e.value becomes e.e.
+func (r *translation) valuesFrom(c *call, stop int) int {
+	t := r.next(stop)
+	if t.Is("with") && r.next(t.End()).Is("ordinality") {
+		t = r.next(r.next(t.End()).End())
+	}
+	as := t.Is("as")
+	if as {
+		t = r.next(t.End())
+	}
+	if t.Kind != lex.Quoted && (t.Kind != lex.Word || !as && !isAlias(t)) {
+		r.insert(r.ordinalityEnd(stop), " AS "+c.name+"(value)", closes)
+		return r.ordinalityEnd(stop)
+	}
+	if r.next(t.End()).Is("(") {
+		return t.End()
+	}
+	alone, members := r.mentions(t)
+	if !alone {
+		r.insert(t.End(), "(value)", closes)
+		return t.End()
+	}
+	r.insert(t.End(), "("+t.Text+")", closes)
+	for _, member := range members {
+		r.replace(member.Start, member.End(), t.Text)
+	}
+	return t.End()
+}
+
+// ordinalityEnd is behind WITH ORDINALITY, if it stands there.
+func (r *translation) ordinalityEnd(at int) int {
+	with := r.next(at)
+	if word := r.next(with.End()); with.Is("with") && word.Is("ordinality") {
+		return word.End()
+	}
+	return at
+}
+
+// mentions tells whether the alias of a table is named by itself anywhere else in the text, and gives each value that
+// is named as its column.
+func (r *translation) mentions(alias lex.Token) (alone bool, members []lex.Token) {
+	name, _ := alias.Name()
+	var before lex.Token
+	for t := range r.read.Tokens() {
+		same, ok := t.Name()
+		isName := t.Kind == lex.Word || t.Kind == lex.Quoted
+		if isName && ok && same == name && t.Start != alias.Start && !before.Is(".") {
+			dot := r.read.Next(t.End())
+			column := r.read.Next(dot.End())
+			switch {
+			case !dot.Is("."):
+				alone = alone || !dot.Is("(") && !before.Is("as")
+			case column.Is("value") && !r.read.Next(column.End()).Is("("):
+				members = append(members, column)
+			}
+		}
+		before = t
+	}
+	return alone, members
 }
 
 // ordinality takes WITH ORDINALITY away, if it stands behind a table, and says what is behind it.

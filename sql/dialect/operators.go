@@ -27,8 +27,21 @@ func (r *translation) prefix(t lex.Token, in clause) int {
 	return at
 }
 
-// path writes a #> '{b,0}' as a -> '/b/0', a pointer, whose numbers are places in arrays, or names. One that is no
-// constant, or counts from an array's end, stays for DuckDB to refuse.
+// key writes a -> '$x', the name of a member, as a -> csm_json_member('$x'), where DuckDB would take it for a path.
+func (r *translation) key(t lex.Token) int {
+	constant := r.next(t.End())
+	value, ok := constant.Value()
+	if constant.Kind == lex.String && ok && (value == "" || strings.ContainsAny(value, `$/*"`)) &&
+		!r.next(constant.End()).Is("::") {
+		r.insert(constant.Start, pgcatalog.TranslatedPrefix+"json_member(", opens)
+		r.insert(constant.End(), ")", closes)
+		return constant.End()
+	}
+	return t.End()
+}
+
+// path writes a #> '{b,0}' as a -> csm_json_pointer('/b/0'), whose numbers are places in arrays, or names. One that is
+// no constant, or counts from an array's end, stays for DuckDB to refuse.
 func (r *translation) path(t lex.Token) int {
 	constant := r.next(t.End())
 	value, ok := constant.Value()
@@ -46,6 +59,7 @@ func (r *translation) path(t lex.Token) int {
 		pointer.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(part))
 	}
 	r.replace(t.Start, t.End(), strings.Replace(t.Text, "#", "-", 1))
-	r.replace(constant.Start, constant.End(), lex.QuoteString(pointer.String()))
+	by := pgcatalog.TranslatedPrefix + "json_pointer(" + lex.QuoteString(pointer.String()) + ")"
+	r.replace(constant.Start, constant.End(), by)
 	return constant.End()
 }

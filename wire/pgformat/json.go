@@ -1,14 +1,59 @@
 package pgformat
 
 import (
+	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
+
+// JSONValues writes the values of an array as JSON. It is for one array; not for concurrent use.
+type JSONValues struct {
+	write   appendFunc
+	failure error
+}
+
+// NewJSONValues chooses how to write an array's values, of a field that says what they are. Values of timestamptz are
+// printed in the time zone that their type names.
+func NewJSONValues(field arrow.Field, values arrow.Array) (*JSONValues, error) {
+	j := &JSONValues{}
+	c := column{failure: &j.failure}
+	if c.instants.zone = zoneIn(field.Type); c.instants.zone == nil {
+		c.instants.zone = time.UTC
+	}
+	write, err := c.jsonValue(values, typeOfField(field).OID)
+	j.write = write
+	return j, err
+}
+
+// Append writes the value of one row; a NULL is JSON's null.
+func (j *JSONValues) Append(dst []byte, row int) ([]byte, error) {
+	dst = j.write(dst, row)
+	return dst, j.failure
+}
+
+// zoneIn is the time zone that a type names, or that a part of it does; nil: none.
+func zoneIn(t arrow.DataType) *time.Location {
+	switch t := t.(type) {
+	case *arrow.TimestampType:
+		if zone, err := LoadZone(t.TimeZone); err == nil && t.TimeZone != "" {
+			return zone
+		}
+	case arrow.NestedType:
+		for _, f := range t.Fields() {
+			if zone := zoneIn(f.Type); zone != nil {
+				return zone
+			}
+		}
+	}
+	return nil
+}
 
 // json chooses the encoder that writes a value as JSON, as PostgreSQL's to_json does: no spaces, numbers bare, all
 // else that JSON does not know as strings.
@@ -156,13 +201,31 @@ func (c *column) jsonOfScalar(values arrow.Array, oid uint32) (appendFunc, error
 		isNumber = func(row int) bool { v := read(row); return !math.IsNaN(v) && !math.IsInf(v, 0) }
 	}
 	var text []byte
+	isTime := id == arrow.TIMESTAMP
 	return func(dst []byte, row int) []byte {
 		if isNumber(row) {
 			return inner.append(dst, row)
 		}
 		text = inner.append(text[:0], row)
+		if isTime {
+			text = xmlTime(text)
+		}
 		return appendJSONString(dst, text)
 	}, nil
+}
+
+// xmlTime writes 2020-01-02 03:04:05+00 as JSON has it, 2020-01-02T03:04:05+00:00: as XML Schema does.
+func xmlTime(text []byte) []byte {
+	at := bytes.IndexByte(text, ' ')
+	if at < 0 { // infinity
+		return text
+	}
+	text[at] = 'T'
+	sign := bytes.LastIndexAny(text, "+-")
+	if sign < at || sign+3 > len(text) || sign+3 < len(text) && text[sign+3] == ':' {
+		return text
+	}
+	return slices.Insert(text, sign+3, []byte(":00")...)
 }
 
 // appendJSONString quotes text; bytes that are not UTF-8 become U+FFFD, since JSON could not carry them.

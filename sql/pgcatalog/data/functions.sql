@@ -236,10 +236,16 @@ CREATE MACRO pg_session.csm_generate_series(a INTEGER, b INTEGER) AS CAST(genera
 CREATE MACRO pg_session.csm_generate_subscripts(x, dimension) AS CASE WHEN dimension = 1 THEN CAST(generate_series(1, len(x)) AS INTEGER[]) ELSE [] END;
 CREATE MACRO pg_session.csm_regexp_split_to_table(x, pattern) AS regexp_split_to_array(x, '(?s)' || pattern);
 CREATE MACRO pg_session.csm_regexp_split_to_array(x, pattern) AS regexp_split_to_array(x, '(?s)' || pattern);
-CREATE MACRO pg_session.csm_json_array_elements(x) AS list_transform(CAST(CAST(x AS JSON) AS JSON[]), lambda e: coalesce(e, CAST('null' AS JSON)));
-CREATE MACRO pg_session.csm_jsonb_array_elements(x) AS list_transform(CAST(CAST(x AS JSON) AS JSON[]), lambda e: coalesce(e, CAST('null' AS JSON)));
-CREATE MACRO pg_session.csm_json_array_elements_text(x) AS json_extract_string(CAST(x AS JSON), '$[*]');
-CREATE MACRO pg_session.csm_jsonb_array_elements_text(x) AS json_extract_string(CAST(x AS JSON), '$[*]');
+CREATE MACRO pg_compat.array_of(x, name) AS CASE coalesce(json_type(x), 'ARRAY') WHEN 'ARRAY' THEN x WHEN 'OBJECT' THEN error('22023: cannot call ' || name || ' on a non-array') ELSE error('22023: cannot call ' || name || ' on a scalar') END;
+CREATE MACRO pg_compat.object_of(x) AS CASE coalesce(json_type(x), 'OBJECT') WHEN 'OBJECT' THEN x WHEN 'ARRAY' THEN error('22023: cannot deconstruct an array as an object') ELSE error('22023: cannot deconstruct a scalar') END;
+CREATE MACRO pg_session.csm_json_array_elements(x) AS list_transform(CAST(pg_compat.array_of(CAST(x AS JSON), 'json_array_elements') AS JSON[]), lambda e: coalesce(e, CAST('null' AS JSON)));
+CREATE MACRO pg_session.csm_jsonb_array_elements(x) AS list_transform(CAST(pg_compat.array_of(CAST(x AS JSON), 'jsonb_array_elements') AS JSON[]), lambda e: coalesce(e, CAST('null' AS JSON)));
+CREATE MACRO pg_session.csm_json_array_elements_text(x) AS json_extract_string(pg_compat.array_of(CAST(x AS JSON), 'json_array_elements_text'), '$[*]');
+CREATE MACRO pg_session.csm_jsonb_array_elements_text(x) AS json_extract_string(pg_compat.array_of(CAST(x AS JSON), 'jsonb_array_elements_text'), '$[*]');
+CREATE MACRO pg_session.csm_json_each(x) AS list_transform(map_entries(CAST(pg_compat.object_of(CAST(x AS JSON)) AS MAP(VARCHAR, JSON))), lambda e: {'key': struct_extract(e, 'key'), 'value': coalesce(struct_extract(e, 'value'), CAST('null' AS JSON))});
+CREATE MACRO pg_session.csm_json_each_text(x) AS list_transform(map_entries(CAST(pg_compat.object_of(CAST(x AS JSON)) AS MAP(VARCHAR, JSON))), lambda e: {'key': struct_extract(e, 'key'), 'value': struct_extract(e, 'value') ->> '$'});
+CREATE MACRO pg_session.csm_jsonb_each(x) AS list_transform(map_entries(CAST(pg_compat.object_of(CAST(x AS JSON)) AS MAP(VARCHAR, JSON))), lambda e: {'key': struct_extract(e, 'key'), 'value': coalesce(struct_extract(e, 'value'), CAST('null' AS JSON))});
+CREATE MACRO pg_session.csm_jsonb_each_text(x) AS list_transform(map_entries(CAST(pg_compat.object_of(CAST(x AS JSON)) AS MAP(VARCHAR, JSON))), lambda e: {'key': struct_extract(e, 'key'), 'value': struct_extract(e, 'value') ->> '$'});
 CREATE MACRO pg_session.csm_json_object_keys(x) AS CASE coalesce(json_type(CAST(x AS JSON)), 'OBJECT') WHEN 'OBJECT' THEN json_keys(CAST(x AS JSON))
   WHEN 'ARRAY' THEN error('22023: cannot call json_object_keys on an array') ELSE error('22023: cannot call json_object_keys on a scalar') END;
 CREATE MACRO pg_session.csm_jsonb_object_keys(x) AS CASE coalesce(json_type(CAST(x AS JSON)), 'OBJECT') WHEN 'OBJECT' THEN json_keys(CAST(x AS JSON))
@@ -380,19 +386,25 @@ CREATE MACRO pg_session.csm_regexp_matches(x, pattern) AS pg_compat.all_matches(
   (x, pattern, flags) AS CASE WHEN pg_compat.flags_problem(flags) IS NOT NULL THEN error(pg_compat.flags_problem(flags)) WHEN contains(flags, 'g') THEN pg_compat.all_matches(x, pg_compat.pattern_with(pattern, flags)) ELSE pg_compat.all_matches(x, pg_compat.pattern_with(pattern, flags))[:1] END;
 CREATE MACRO pg_session.csm_regexp_instr(x, pattern) AS CAST(CASE WHEN regexp_matches(x, pattern, 's') THEN strpos(x, regexp_extract(x, '(?s)' || pattern)) ELSE 0 END AS INTEGER);
 -- JSON, with blanks where PostgreSQL has them.
-CREATE MACRO pg_session.csm_json_key(x) AS CAST(to_json(coalesce(CAST(x AS VARCHAR), error('22023: null value not allowed for object key'))) AS VARCHAR);
-CREATE MACRO pg_compat.json_text(x) AS coalesce(CASE WHEN typeof(x) = 'JSON' OR starts_with(typeof(x), 'DECIMAL') THEN CAST(x AS VARCHAR)
-  WHEN typeof(x) IN ('DOUBLE', 'FLOAT') THEN regexp_replace(CAST(to_json(x) AS VARCHAR), '\.0$', '') ELSE CAST(to_json(x) AS VARCHAR) END, 'null');
+CREATE MACRO pg_compat.json_text(x) AS coalesce(csm_json(x), 'null');
+CREATE MACRO pg_compat.json_name(x) AS CASE WHEN csm_json(x) = '' OR csm_json(x)[1] <> '"' THEN '"' || csm_json(x) || '"' ELSE csm_json(x) END;
+CREATE MACRO pg_session.csm_json_key(x) AS CASE WHEN x IS NULL THEN error('22023: null value not allowed for object key') WHEN regexp_matches(typeof(x), '\]$|^JSON$|^STRUCT|^MAP|^UNION')
+  THEN error('22023: key value must be scalar, not array, composite, or json') ELSE pg_compat.json_name(x) END;
+CREATE MACRO pg_session.csm_to_json(x) AS CAST(csm_json(x) AS JSON);
+CREATE MACRO pg_session.csm_to_jsonb(x) AS CAST(csm_json(x) AS JSON);
+CREATE MACRO pg_compat.json_lines(x, pretty) AS CASE WHEN pretty THEN error('0A000: line feeds in JSON are not supported') ELSE CAST(csm_json(x) AS JSON) END;
+CREATE MACRO pg_session.csm_row_to_json(x) AS CAST(csm_json(x) AS JSON), (x, pretty) AS pg_compat.json_lines(x, pretty);
+CREATE MACRO pg_session.csm_array_to_json(x) AS CAST(csm_json(x) AS JSON), (x, pretty) AS pg_compat.json_lines(x, pretty);
 CREATE MACRO pg_session.csm_json_value(x) AS pg_compat.json_text(x);
 CREATE MACRO pg_session.csm_json_build_array(x) AS CAST('[' || array_to_string(x, ', ') || ']' AS JSON);
 CREATE MACRO pg_session.csm_jsonb_build_array(x) AS CAST('[' || array_to_string(x, ', ') || ']' AS JSON);
 CREATE MACRO pg_compat.json_object_of(x, colon) AS CAST('{' || array_to_string(list_transform(x, lambda e, i: CASE WHEN i % 2 = 0 THEN e WHEN i > 1 THEN ', ' || e || colon ELSE e || colon END), '') || '}' AS JSON);
 CREATE MACRO pg_session.csm_json_build_object(x) AS pg_compat.json_object_of(x, ' : ');
 CREATE MACRO pg_session.csm_jsonb_build_object(x) AS pg_compat.json_object_of(x, ': ');
-CREATE MACRO pg_session.csm_json_agg(x) AS CAST('[' || array_to_string(list_transform(x, lambda e: pg_compat.json_text(e)), ', ') || ']' AS JSON);
+CREATE MACRO pg_session.csm_json_agg(x) AS CAST('[' || array_to_string(list_transform(x, lambda e: pg_compat.json_text(e)), CASE WHEN regexp_matches(typeof(x), '^STRUCT|\]\[\]$') THEN ', ' || chr(10) || ' ' ELSE ', ' END) || ']' AS JSON);
 CREATE MACRO pg_session.csm_jsonb_agg(x) AS CAST('[' || array_to_string(list_transform(x, lambda e: pg_compat.json_text(e)), ', ') || ']' AS JSON);
-CREATE MACRO pg_session.csm_json_object_agg(x) AS CAST('{ ' || array_to_string(list_transform(x, lambda e: CASE WHEN e[1] IS NULL THEN error('22023: field name must not be null') ELSE to_json(CAST(e[1] AS VARCHAR)) END || ' : ' || pg_compat.json_text(e[2])), ', ') || ' }' AS JSON);
-CREATE MACRO pg_session.csm_jsonb_object_agg(x) AS CAST('{' || array_to_string(list_transform(x, lambda e: CASE WHEN e[1] IS NULL THEN error('22023: field name must not be null') ELSE to_json(CAST(e[1] AS VARCHAR)) END || ': ' || pg_compat.json_text(e[2])), ', ') || '}' AS JSON);
+CREATE MACRO pg_session.csm_json_object_agg(x) AS CAST('{ ' || array_to_string(list_transform(x, lambda e: CASE WHEN e[1] IS NULL THEN error('22023: field name must not be null') ELSE pg_compat.json_name(e[1]) END || ' : ' || pg_compat.json_text(e[2])), ', ') || ' }' AS JSON);
+CREATE MACRO pg_session.csm_jsonb_object_agg(x) AS CAST('{' || array_to_string(list_transform(x, lambda e: CASE WHEN e[1] IS NULL THEN error('22023: field name must not be null') ELSE pg_compat.json_name(e[1]) END || ': ' || pg_compat.json_text(e[2])), ', ') || '}' AS JSON);
 CREATE MACRO pg_compat.json_kind(x) AS CASE x WHEN 'ARRAY' THEN 'array' WHEN 'OBJECT' THEN 'object' WHEN 'VARCHAR' THEN 'string' WHEN 'BOOLEAN' THEN 'boolean' WHEN 'NULL' THEN 'null' ELSE CASE WHEN x IS NOT NULL THEN 'number' END END;
 CREATE MACRO pg_session.csm_json_typeof(x) AS pg_compat.json_kind(json_type(x));
 CREATE MACRO pg_session.csm_jsonb_typeof(x) AS pg_compat.json_kind(json_type(x));
@@ -404,6 +416,23 @@ CREATE MACRO pg_session.csm_json_extract_path(x, a) AS CAST(x AS JSON) -> a, (x,
 CREATE MACRO pg_session.csm_jsonb_extract_path(x, a) AS CAST(x AS JSON) -> a, (x, a, b) AS CAST(x AS JSON) -> a -> b, (x, a, b, c) AS CAST(x AS JSON) -> a -> b -> c;
 CREATE MACRO pg_session.csm_json_extract_path_text(x, a) AS CAST(x AS JSON) ->> a, (x, a, b) AS CAST(x AS JSON) -> a ->> b, (x, a, b, c) AS CAST(x AS JSON) -> a -> b ->> c;
 CREATE MACRO pg_session.csm_jsonb_extract_path_text(x, a) AS CAST(x AS JSON) ->> a, (x, a, b) AS CAST(x AS JSON) -> a ->> b, (x, a, b, c) AS CAST(x AS JSON) -> a -> b ->> c;
+CREATE MACRO pg_session.csm_json_member(x) AS '/' || replace(replace(x, '~', '~0'), '/', '~1');
+CREATE MACRO pg_session.csm_json_pointer(x) AS x;
+-- A step of a path: an array's elements are counted from 0, from the end if the number is negative.
+CREATE MACRO pg_compat.json_step(x, step) AS CASE json_type(x) WHEN 'ARRAY' THEN x -> TRY_CAST(CASE WHEN regexp_full_match(step, '\s*[-+]?[0-9]+') THEN step END AS BIGINT)
+  WHEN 'OBJECT' THEN json_extract(x, '/' || replace(replace(step, '~', '~0'), '/', '~1')) END;
+CREATE MACRO pg_compat.json_path(x, path) AS CAST(list_reduce(path, lambda reached, step: CAST(pg_compat.json_step(CAST(reached AS JSON), step) AS VARCHAR), CAST(x AS VARCHAR)) AS JSON);
+CREATE MACRO pg_session.csm_json_extract_path__of(x, path) AS pg_compat.json_path(x, path);
+CREATE MACRO pg_session.csm_json_extract_path_text__of(x, path) AS pg_compat.json_path(x, path) ->> '$';
+CREATE MACRO pg_session.csm_jsonb_extract_path__of(x, path) AS pg_compat.json_path(x, path);
+CREATE MACRO pg_session.csm_jsonb_extract_path_text__of(x, path) AS pg_compat.json_path(x, path) ->> '$';
+-- Objects of texts: of keys and values in one array, or in two.
+CREATE MACRO pg_compat.json_texts(keys, texts, colon) AS CASE WHEN len(keys) <> len(texts) THEN error('2202E: mismatched array dimensions')
+  ELSE CAST('{' || array_to_string(list_transform(generate_series(1, len(keys)), lambda i: coalesce(csm_json(CAST(keys[i] AS VARCHAR)), error('22004: null value not allowed for object key')) || colon || pg_compat.json_text(CAST(texts[i] AS VARCHAR))), ', ') || '}' AS JSON) END;
+CREATE MACRO pg_compat.json_pairs(x, colon) AS CASE WHEN len(x) % 2 = 1 THEN error('2202E: array must have even number of elements')
+  ELSE pg_compat.json_texts(list_transform(generate_series(1, len(x), 2), lambda i: x[i]), list_transform(generate_series(2, len(x), 2), lambda i: x[i]), colon) END;
+CREATE MACRO pg_session.csm_json_object(x) AS pg_compat.json_pairs(x, ' : '), (keys, texts) AS pg_compat.json_texts(keys, texts, ' : ');
+CREATE MACRO pg_session.csm_jsonb_object(x) AS pg_compat.json_pairs(x, ': '), (keys, texts) AS pg_compat.json_texts(keys, texts, ': ');
 CREATE MACRO pg_session.csm_array_dims(x) AS '[1:' || nullif(len(x), 0) || ']';
 CREATE MACRO pg_session.csm_array_fill(x, dimensions) AS CASE WHEN len(dimensions) > len(list_filter(dimensions, lambda d: d IS NOT NULL)) THEN error('22004: dimension values cannot be null')
   WHEN len(dimensions) > 1 THEN error('0A000: arrays of arrays are not supported') ELSE list_transform(generate_series(1, dimensions[1]), lambda i: x) END;
