@@ -60,6 +60,31 @@ func SameNumbers(a, b *Version) bool {
 		func(x, y arrow.Field) bool { return x.Name == y.Name && arrow.TypeEqual(x.Type, y.Type) })
 }
 
+// SameColumns tells whether rows of two versions of a table are shown in the same columns, whatever came and went
+// between them.
+func SameColumns(a, b *Version) (bool, error) {
+	was, err := numbersOf(a.table.Columns)
+	if err != nil {
+		return false, err
+	}
+	is, err := numbersOf(b.table.Columns)
+	same := slices.EqualFunc(a.table.Columns.Fields(), b.table.Columns.Fields(),
+		func(x, y arrow.Field) bool { return x.Name == y.Name && arrow.TypeEqual(x.Type, y.Type) })
+	return same && slices.Equal(was.of, is.of), err
+}
+
+// DeclaredAs are the version's columns with all that others, which are the same columns, say of them; but their
+// numbers, and what rows without them have, are its own.
+func (v *Version) DeclaredAs(columns *arrow.Schema) *arrow.Schema {
+	own, _ := v.table.Columns.Metadata().GetValue(numbersKey)
+	meta, fields := mark.WithAny(columns.Metadata(), numbersKey, own), columns.Fields()
+	for i := range fields {
+		missing, _ := v.table.Columns.Field(i).Metadata.GetValue(missingKey)
+		fields[i].Metadata = mark.WithAny(fields[i].Metadata, missingKey, missing)
+	}
+	return arrow.NewSchema(fields, &meta)
+}
+
 // numbersOf reads what a schema says of its numbers.
 func numbersOf(schema *arrow.Schema) (numbers, error) {
 	text, ok := schema.Metadata().GetValue(numbersKey)

@@ -8,8 +8,12 @@ import (
 )
 
 // Since are the chunks that an earlier version has not, in order: rows that came by later changes are in them, and in
-// no others. Chunks that only moved are among them, too. Of pages that both have nothing is read. base may be nil.
+// no others. Chunks that only moved are among them, too. Of pages that both have nothing is read. base may be nil. Of
+// what a transaction has restored they are all: deleted rows come back in chunks that base has.
 func (v *Version) Since(ctx context.Context, base *Version) (list []Position, err error) {
+	if v.restored && base != nil && v.numbering != base.numbering {
+		base = nil
+	}
 	known := map[PageID]bool{}
 	if base != nil {
 		for _, ref := range base.pages {

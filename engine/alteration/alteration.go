@@ -103,6 +103,9 @@ func Alter(ctx context.Context, h Host, tx *catalog.Transaction, v *snapshot.Vie
 	if a.checks, err = constraint.Of(a.schema); err != nil {
 		return err
 	}
+	if first := head.Actions[0]; first.Kind == statement.RestoreTo {
+		return a.restore(ctx, first)
+	}
 	actions := slices.Clone(head.Actions)
 	slices.SortStableFunc(actions, func(x, y statement.Action) int {
 		return slices.Index(passes, x.Kind) - slices.Index(passes, y.Kind)

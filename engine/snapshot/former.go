@@ -35,15 +35,7 @@ func (v *View) inTypesOfNow(version *catalog.TableVersion) *catalog.TableVersion
 	if !enumeration.Has(columns) {
 		return version
 	}
-	fields, meta := columns.Fields(), columns.Metadata()
-	for i, f := range fields {
-		if t := enumeration.Of(f); t != nil {
-			if now, ok := v.Contents.TypeOf(catalog.TableID(t.Number())); ok {
-				fields[i].Type = now.Of()
-			}
-		}
-	}
-	now := arrow.NewSchema(fields, &meta)
+	now := InTypesOf(v.Contents, columns)
 	if enumeration.SameStates(columns, now) {
 		return version
 	}
@@ -53,6 +45,19 @@ func (v *View) inTypesOfNow(version *catalog.TableVersion) *catalog.TableVersion
 		return nil
 	}
 	return next
+}
+
+// InTypesOf are columns whose user-defined types are those that contents have.
+func InTypesOf(contents *catalog.Contents, columns *arrow.Schema) *arrow.Schema {
+	fields, meta := columns.Fields(), columns.Metadata()
+	for i, f := range fields {
+		if t := enumeration.Of(f); t != nil {
+			if now, ok := contents.TypeOf(catalog.TableID(t.Number())); ok {
+				fields[i].Type = now.Of()
+			}
+		}
+	}
+	return arrow.NewSchema(fields, &meta)
 }
 
 // formerNamed is such a name with the schema of its table, for a text that is kept.
@@ -80,12 +85,17 @@ func (v *View) meant(name string) (past.Reference, *catalog.TableVersion, error)
 	if now == nil {
 		return ref, nil, v.noTable(ref)
 	}
+	version, err := v.Former(now, ref)
+	return ref, version, err
+}
+
+// Former is the committed version of a table that a reference means.
+func (v *View) Former(now *catalog.TableVersion, ref past.Reference) (*catalog.TableVersion, error) {
 	committed := v.Contents
 	if v.Lease != nil && v.Lease.Snapshot != nil {
 		committed = v.Lease.Snapshot.Contents
 	}
-	version, err := Former(committed, now, ref, v.Zone)
-	return ref, version, err
+	return Former(committed, now, ref, v.Zone)
 }
 
 // noTable says why AT does not go with a name.

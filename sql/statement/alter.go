@@ -1,7 +1,10 @@
 package statement
 
 import (
+	"strconv"
+
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // AlterTable changes a table's columns: all of its actions, or none.
@@ -49,6 +52,9 @@ type Action struct {
 	// Identity of AddIdentity and SetIdentity; SetsGenerated: GENERATED was written of the latter.
 	Identity      *Identity
 	SetsGenerated bool
+	// Version of RestoreTo; 0: Time says which.
+	Version uint64
+	Time    string
 }
 
 // ActionKind is what an action does.
@@ -70,6 +76,7 @@ const (
 	SetIdentity      ActionKind = "set identity"
 	DropIdentity     ActionKind = "drop identity"
 	DropExpression   ActionKind = "drop expression"
+	RestoreTo        ActionKind = "restore"
 )
 
 // actions reads what stands behind the name of ALTER TABLE, from the first action on.
@@ -150,6 +157,39 @@ func (c *cursor) action(table *Name) (a Action, err error) {
 		return a, nil
 	}
 	return a, c.refuseAlter(Table)
+}
+
+// restore reads what stands behind RESTORE TO: (VERSION => number) or (TIMESTAMP => 'time').
+func (c *cursor) restore(name Name, ifExists bool) (any, error) {
+	a := Action{Kind: RestoreTo, At: c.position(c.peek(0).Start)}
+	number := c.accept("(", "version")
+	if !number && !c.accept("(", "timestamp") || !c.accept("=>") && !c.accept("=", ">") {
+		return nil, c.refuse("RESTORE TO anything but (VERSION => …) or (TIMESTAMP => …)", "")
+	}
+	value := c.next()
+	switch {
+	case number:
+		n, err := strconv.ParseUint(value.Text, 10, 63)
+		if err != nil || n == 0 {
+			return nil, &sqlerror.Error{
+				State: "0A000", Message: "a version is a whole number above 0, and a constant",
+				At: c.position(value.Start),
+			}
+		}
+		a.Version = n
+	default:
+		text, is := value.Value()
+		if !is || text == "" {
+			return nil, &sqlerror.Error{
+				State: "0A000", Message: "the time of a version is a constant", At: c.position(value.Start),
+			}
+		}
+		a.Time = text
+	}
+	if !c.accept(")") {
+		return nil, c.unexpected()
+	}
+	return &AlterTable{Name: name, IfExists: ifExists, Actions: []Action{a}}, c.finish()
 }
 
 // startsKey tells whether a constraint that stands for itself begins.

@@ -113,7 +113,7 @@ func (c *cursor) createTable(orReplace, temporary bool) (any, error) {
 	t := &CreateTable{Name: name, IfNotExists: ifNotExists, OrReplace: orReplace, Temporary: temporary}
 	if temporary {
 		probe := &CreateTable{Temporary: true}
-		err := c.definitions(probe) // what is wrong, DuckDB says; it may stand behind the columns, too
+		err := c.definitions(probe)             // what is wrong, DuckDB says; it may stand behind the columns, too
 		if err != nil && len(probe.Likes) > 0 { // which DuckDB does not know
 			return nil, err
 		}

@@ -136,6 +136,9 @@ func (c *cursor) alter() (any, error) {
 		}
 		return &SetPlacement{Name: name, IfExists: ifExists, Placement: text}, c.finish()
 	}
+	if c.accept("restore", "to") {
+		return c.restore(name, ifExists)
+	}
 	if c.accept("reload") {
 		return &Reload{Name: name, IfExists: ifExists}, c.finish()
 	}
