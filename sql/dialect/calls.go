@@ -10,7 +10,7 @@ import (
 
 // renamed are the functions that DuckDB lacks, or has with another meaning: a macro stands for each, by its name with
 // TranslatedPrefix.
-var renamed = wordSet(`array_dims array_fill array_length array_positions array_remove array_replace array_to_string btrim cardinality
+var renamed = wordSet(`acosh chr exp gcd lcm pow power array_dims array_fill array_length array_positions array_remove array_replace array_to_string btrim cardinality
 	clock_timestamp date_bin div array_to_json json_array_length json_typeof row_to_json
 	to_json to_jsonb jsonb_array_length jsonb_typeof justify_days justify_hours lpad make_date
 	make_interval make_timestamp make_timestamptz mod octet_length regexp_count regexp_instr regexp_like regexp_match

@@ -9,6 +9,7 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -50,7 +51,7 @@ func Postgres(read *lex.Text) (string, edit.List, error) {
 
 // mayDiffer is what most texts are spared by.
 func mayDiffer(sql string) bool {
-	if strings.ContainsAny(sql, "/%#") || mayCompareRows(sql) || mayQuantify(sql) {
+	if strings.ContainsAny(sql, "/%#^") || mayCompareRows(sql) || mayQuantify(sql) {
 		return true
 	}
 	lower := strings.ToLower(sql)
@@ -86,6 +87,8 @@ type translation struct {
 	changes []change
 	depth   int
 	failed  error
+
+	exponent bool // the operand that is read next is one
 }
 
 func (r *translation) insert(at int, by string, kind changeKind) {
@@ -354,7 +357,9 @@ func constantOf(number string) constant {
 
 // operand reads one with all that binds it more tightly than a multiplication; the end is at if there is none.
 func (r *translation) operand(at int, in clause) (end int, is constant) {
-	t := r.next(at)
+	t, exponent := r.next(at), r.exponent
+	start := t.Start
+	r.exponent = false
 	for t.IsAny("+", "-") {
 		t = r.next(t.End())
 	}
@@ -399,7 +404,7 @@ func (r *translation) operand(at int, in clause) (end int, is constant) {
 	default:
 		return at, unknown
 	}
-	stop := r.postfixes(t, end, in)
+	stop := r.postfixes(t, start, end, in, exponent)
 	if stop > end {
 		is = unknown
 	}
@@ -423,8 +428,9 @@ func (r *translation) intervalFields(name string, at int) int {
 	return at
 }
 
-// postfixes passes what stands behind an operand and belongs to it; first is its first token.
-func (r *translation) postfixes(first lex.Token, at int, in clause) int {
+// postfixes passes what stands behind an operand and belongs to it; first is its first token, behind the signs that it
+// may have from start on. An exponent is no base: 2 ^ 3 ^ 2 is 64.
+func (r *translation) postfixes(first lex.Token, start, at int, in clause, exponent bool) int {
 	for r.failed == nil {
 		t := r.next(at)
 		after := r.next(t.End())
@@ -436,8 +442,18 @@ func (r *translation) postfixes(first lex.Token, at int, in clause) int {
 		case t.Is("::"):
 			at = r.castTo(first, first.Start, t.Start, after, at == first.End())
 		case t.Is("^"):
+			if exponent {
+				return at
+			}
+			r.exponent = true
 			stop, _ := r.operand(after.Start, in)
-			at = max(stop, t.End())
+			if r.exponent = false; stop == after.Start {
+				return t.End()
+			}
+			r.insert(start, pgcatalog.TranslatedPrefix+"operator__power(", opens)
+			r.replace(t.Start, t.End(), ",")
+			r.insert(stop, ")", closes)
+			at = stop
 		case t.Is("collate"):
 			at = after.End()
 			for dot := r.next(at); dot.Is("."); dot = r.next(at) {

@@ -234,8 +234,6 @@ CREATE MACRO pg_session.csm_generate_series(a INTEGER, b INTEGER) AS CAST(genera
   (a DATE, b DATE, c INTERVAL) AS generate_series(CAST(a AS TIMESTAMPTZ), CAST(b AS TIMESTAMPTZ), pg_compat.series_stride(c)),
   (a TIMESTAMP, b TIMESTAMP, c INTERVAL) AS generate_series(a, b, pg_compat.series_stride(c)), (a TIMESTAMPTZ, b TIMESTAMPTZ, c INTERVAL) AS generate_series(a, b, pg_compat.series_stride(c));
 CREATE MACRO pg_session.csm_generate_subscripts(x, dimension) AS CASE WHEN dimension = 1 THEN CAST(generate_series(1, len(x)) AS INTEGER[]) ELSE [] END;
-CREATE MACRO pg_session.csm_regexp_split_to_table(x, pattern) AS regexp_split_to_array(x, '(?s)' || pattern);
-CREATE MACRO pg_session.csm_regexp_split_to_array(x, pattern) AS regexp_split_to_array(x, '(?s)' || pattern);
 CREATE MACRO pg_compat.array_of(x, name) AS CASE coalesce(json_type(x), 'ARRAY') WHEN 'ARRAY' THEN x WHEN 'OBJECT' THEN error('22023: cannot call ' || name || ' on a non-array') ELSE error('22023: cannot call ' || name || ' on a scalar') END;
 CREATE MACRO pg_compat.object_of(x) AS CASE coalesce(json_type(x), 'OBJECT') WHEN 'OBJECT' THEN x WHEN 'ARRAY' THEN error('22023: cannot deconstruct an array as an object') ELSE error('22023: cannot deconstruct a scalar') END;
 CREATE MACRO pg_session.csm_json_array_elements(x) AS list_transform(CAST(pg_compat.array_of(CAST(x AS JSON), 'json_array_elements') AS JSON[]), lambda e: coalesce(e, CAST('null' AS JSON)));
@@ -257,7 +255,7 @@ CREATE MACRO pg_session.csm_octet_length(x VARCHAR) AS strlen(x), (x BLOB) AS oc
 CREATE MACRO pg_session.csm_btrim(x) AS trim(x, ' '), (x, characters) AS trim(x, characters);
 CREATE MACRO pg_session.csm_lpad(x, length) AS lpad(x, length, ' '), (x, length, fill) AS lpad(x, length, fill);
 CREATE MACRO pg_session.csm_rpad(x, length) AS rpad(x, length, ' '), (x, length, fill) AS rpad(x, length, fill);
-CREATE MACRO pg_session.csm_to_hex(x) AS lower(to_hex(x));
+CREATE MACRO pg_session.csm_to_hex(x) AS lower(to_hex(CASE WHEN typeof(x) IN ('INTEGER', 'SMALLINT') AND x < 0 THEN x + 4294967296 ELSE x END));
 CREATE MACRO pg_session.csm_array_length(x, dimension) AS nullif(CAST(array_length(x, dimension) AS INTEGER), 0);
 CREATE MACRO pg_session.csm_cardinality(x) AS CAST(len(x) AS INTEGER);
 CREATE MACRO pg_session.csm_array_remove(x, removed) AS list_filter(x, lambda e: e IS DISTINCT FROM removed);
@@ -376,8 +374,23 @@ CREATE MACRO pg_session.csm_regexp_replace(x, pattern, r) AS regexp_replace(x, '
 CREATE MACRO pg_compat.matched_part(x, pattern) AS CASE WHEN regexp_matches(x, pattern) THEN CASE WHEN pg_compat.parts_of_pattern(pattern) = 0 THEN regexp_extract(x, pattern) ELSE regexp_extract_all(x, pattern, 1)[1] END END;
 CREATE MACRO pg_compat.first_match(x, pattern) AS CASE WHEN regexp_matches(x, pattern) THEN CASE WHEN pg_compat.parts_of_pattern(pattern) = 0 THEN [regexp_extract(x, pattern)]
   ELSE list_transform(CAST(generate_series(1, pg_compat.parts_of_pattern(pattern)) AS INTEGER[]), lambda g: regexp_extract_all(x, pattern, g)[1]) END END;
-CREATE MACRO pg_compat.all_matches(x, pattern) AS list_transform(regexp_extract_all(x, pattern), lambda m, i: CASE WHEN pg_compat.parts_of_pattern(pattern) = 0 THEN [m]
-  ELSE list_transform(CAST(generate_series(1, pg_compat.parts_of_pattern(pattern)) AS INTEGER[]), lambda g: regexp_extract_all(x, pattern, g)[i]) END);
+-- Texts between matches and the matches, in turn: what DuckDB splits by, or extracts all of, loses what is before where it goes on, and with it where a line
+-- begins. No text has the character between them. A match of nothing at either end of the text does not split it.
+CREATE MACRO pg_compat.pieces(x, pattern, part) AS string_split(regexp_replace(x, pattern, chr(1114110) || '\' || part || chr(1114110), 'g'), chr(1114110));
+CREATE MACRO pg_compat.between(pieces) AS list_transform(range(CASE WHEN len(pieces) > 1 AND pieces[1] = '' AND pieces[2] = '' THEN 3 ELSE 1 END,
+  CASE WHEN len(pieces) > 1 AND pieces[-1] = '' AND pieces[-2] = '' AND (len(pieces) > 3 OR pieces[1] <> '') THEN len(pieces) - 1 ELSE len(pieces) + 1 END, 2), lambda i: pieces[i]);
+CREATE MACRO pg_compat.split_by(x, pattern) AS CASE WHEN regexp_matches('', pattern) THEN list_transform([pg_compat.pieces(x, pattern, '0')], lambda csm_pieces: CASE WHEN csm_pieces IS NOT NULL THEN pg_compat.between(csm_pieces) END)[1]
+  ELSE regexp_split_to_array(x, pattern) END;
+CREATE MACRO pg_session.csm_regexp_split_to_table(x, pattern) AS pg_compat.split_by(x, pg_compat.pattern_with(pattern, '')),
+  (x, pattern, flags) AS CASE WHEN pg_compat.flags_problem(flags) IS NOT NULL THEN error(pg_compat.flags_problem(flags)) WHEN contains(flags, 'g') THEN error('22023: regexp_split_to_table() does not support the "global" option')
+  ELSE pg_compat.split_by(x, pg_compat.pattern_with(pattern, flags)) END;
+CREATE MACRO pg_session.csm_regexp_split_to_array(x, pattern) AS pg_compat.split_by(x, pg_compat.pattern_with(pattern, '')),
+  (x, pattern, flags) AS CASE WHEN pg_compat.flags_problem(flags) IS NOT NULL THEN error(pg_compat.flags_problem(flags)) WHEN contains(flags, 'g') THEN error('22023: regexp_split_to_array() does not support the "global" option')
+  ELSE pg_compat.split_by(x, pg_compat.pattern_with(pattern, flags)) END;
+CREATE MACRO pg_compat.anchored_matches(x, pattern) AS list_transform(range(2, len(pg_compat.pieces(x, pattern, '0')), 2), lambda i: CASE WHEN pg_compat.parts_of_pattern(pattern) = 0 THEN [pg_compat.pieces(x, pattern, '0')[i]]
+  ELSE list_transform(CAST(generate_series(1, pg_compat.parts_of_pattern(pattern)) AS INTEGER[]), lambda g: pg_compat.pieces(x, pattern, CAST(g AS VARCHAR))[i]) END);
+CREATE MACRO pg_compat.all_matches(x, pattern) AS CASE WHEN regexp_matches(pattern, '[$^]') AND regexp_matches('', pattern) THEN pg_compat.anchored_matches(x, pattern) ELSE list_transform(regexp_extract_all(x, pattern), lambda m, i: CASE WHEN pg_compat.parts_of_pattern(pattern) = 0 THEN [m]
+  ELSE list_transform(CAST(generate_series(1, pg_compat.parts_of_pattern(pattern)) AS INTEGER[]), lambda g: regexp_extract_all(x, pattern, g)[i]) END) END;
 CREATE MACRO pg_session.csm_substring__pattern(x, pattern) AS pg_compat.matched_part(x, pg_compat.pattern_with(pattern, ''));
 CREATE MACRO pg_session.csm_substr__pattern(x, pattern) AS pg_compat.matched_part(x, pg_compat.pattern_with(pattern, ''));
 CREATE MACRO pg_session.csm_regexp_match(x, pattern) AS pg_compat.first_match(x, pg_compat.pattern_with(pattern, '')), (x, pattern, flags) AS CASE WHEN pg_compat.flags_problem(flags) IS NOT NULL
@@ -441,9 +454,25 @@ CREATE MACRO pg_session.csm_overlay(x, y, start) AS left(x, start - 1) || y || s
 CREATE MACRO pg_session.csm_continuous(x DOUBLE) AS CAST(x AS DOUBLE), (x TIMESTAMP) AS x, (x TIMESTAMPTZ) AS x;
 CREATE MACRO pg_session.csm_sha256(x) AS unhex(sha256(x));
 CREATE MACRO pg_session.csm_to_number(x, template) AS CAST(regexp_replace(x, '[^0-9.+-]', '', 'g') AS DECIMAL(38, 10));
-CREATE MACRO pg_session.csm_width_bucket(x, low, high, buckets) AS CAST(CASE WHEN x IS NULL THEN NULL WHEN buckets <= 0 THEN error('2201G: count must be greater than zero')
+CREATE MACRO pg_compat.bound(x) AS CASE WHEN isnan(CAST(x AS DOUBLE)) THEN error('2201G: operand, lower bound, and upper bound cannot be NaN') WHEN isinf(CAST(x AS DOUBLE)) THEN error('2201G: lower and upper bounds must be finite') ELSE x END;
+CREATE MACRO pg_compat.bucket(x, low, high, buckets) AS CAST(CASE WHEN x IS NULL THEN NULL WHEN buckets <= 0 THEN error('2201G: count must be greater than zero') WHEN isnan(CAST(x AS DOUBLE)) THEN error('2201G: operand, lower bound, and upper bound cannot be NaN')
   WHEN low = high THEN error('2201G: lower bound cannot equal upper bound') WHEN low < high THEN CASE WHEN x < low THEN 0 WHEN x >= high THEN buckets + 1 ELSE floor((x - low) * buckets / (high - low)) + 1 END
   ELSE CASE WHEN x > low THEN 0 WHEN x <= high THEN buckets + 1 ELSE floor((low - x) * buckets / (low - high)) + 1 END END AS INTEGER);
+CREATE MACRO pg_session.csm_width_bucket(x, low, high, buckets) AS pg_compat.bucket(x, pg_compat.bound(low), pg_compat.bound(high), buckets),
+  (x, thresholds) AS CASE WHEN x IS NOT NULL THEN CAST(len(list_filter(thresholds, lambda t: t <= x)) AS INTEGER) END;
+-- Numbers that a function has no result for, or one beyond the type.
+CREATE MACRO pg_compat.in_range(result, finite, zero) AS CASE WHEN isinf(result) AND finite THEN error('22003: value out of range: overflow') WHEN result = 0 AND finite AND NOT zero THEN error('22003: value out of range: underflow') ELSE result END;
+CREATE MACRO pg_session.csm_power(x, y) AS CASE WHEN x = 0 AND y < 0 THEN error('2201F: zero raised to a negative power is undefined')
+  WHEN x < 0 AND y <> trunc(y) THEN error('2201F: a negative number raised to a non-integer power yields a complex result')
+  ELSE pg_compat.in_range(power(x, y), isfinite(CAST(x AS DOUBLE)) AND isfinite(CAST(y AS DOUBLE)), x = 0) END;
+CREATE MACRO pg_session.csm_pow(x, y) AS pg_session.csm_power(x, y);
+CREATE MACRO pg_session.csm_operator__power(x, y) AS pg_session.csm_power(x, y);
+CREATE MACRO pg_session.csm_exp(x) AS pg_compat.in_range(exp(x), isfinite(CAST(x AS DOUBLE)), false);
+CREATE MACRO pg_session.csm_acosh(x) AS CASE WHEN x < 1 THEN error('22003: input is out of range') ELSE acosh(x) END;
+CREATE MACRO pg_compat.of_integers(a, b, result) AS CASE WHEN result > 2147483647 AND typeof(a) IN ('INTEGER', 'SMALLINT') AND typeof(b) IN ('INTEGER', 'SMALLINT') THEN error('22003: integer out of range') ELSE result END;
+CREATE MACRO pg_session.csm_lcm(a, b) AS pg_compat.of_integers(a, b, lcm(a, b));
+CREATE MACRO pg_session.csm_gcd(a, b) AS pg_compat.of_integers(a, b, gcd(a, b));
+CREATE MACRO pg_session.csm_chr(x) AS CASE WHEN x = 0 THEN error('54000: null character not permitted') ELSE chr(x) END;
 -- Intervals have months, days and microseconds. What is over goes to the next unit; all of one sign.
 CREATE MACRO pg_compat.interval_months(x) AS CAST(date_part('year', x) * 12 + date_part('month', x) AS BIGINT);
 CREATE MACRO pg_compat.interval_days(x) AS CAST(date_part('day', x) AS BIGINT);
