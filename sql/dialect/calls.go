@@ -96,6 +96,9 @@ func (r *translation) call(c *call, in clause) int {
 	}
 	stop := r.walk(c.open.End(), context{clause: inside})
 	switch {
+	case c.name == "unnest" && len(c.arguments) == 1 && r.nested(c.arguments[0]):
+		r.refuse(c.arguments[0], "0A000", "unnest() of an array of arrays is not supported",
+			"Give it the elements in one array.")
 	case rowFunctions[c.name] && in == inFrom:
 		return r.rowsFrom(c, stop)
 	case pairFunctions[c.name] && in == inFrom:
@@ -149,6 +152,12 @@ func (r *translation) call(c *call, in clause) int {
 		return r.listAggregate(c, stop)
 	}
 	return r.callEnd(stop)
+}
+
+// nested tells of an operand's first token whether it is that of an array of arrays.
+func (r *translation) nested(array lex.Token) bool {
+	open := r.next(array.End())
+	return array.Is("array") && open.Is("[") && r.next(open.End()).IsAny("[", "array")
 }
 
 // nullRow writes (a, b) IS NULL as ((a) IS NULL AND (b) IS NULL): in DuckDB a row of NULLs is none. stop is behind it.

@@ -23,6 +23,7 @@ func (r *translation) cast(c *call) {
 	value, kind := c.arguments[0], r.next(as.End())
 	r.float(kind)
 	alone := r.next(kind.End()).Start == c.closing
+	r.dimensions(value, r.next(value.End()).Start == as.Start, kind, r.typeName(kind))
 	cut, _, _ := r.cuts(kind)
 	if r.next(value.End()).Start == as.Start && value.Kind == lex.String && cut == "" {
 		if by := r.literal(value, kind, alone); by != "" {
@@ -97,6 +98,7 @@ func (r *translation) castTo(operand lex.Token, start, colons int, kind lex.Toke
 	end := r.typeName(kind)
 	alone := end == kind.End()
 	r.float(kind)
+	r.dimensions(operand, whole, kind, end)
 	if name, _, _ := r.cuts(kind); whole && operand.Kind == lex.String && name == "" {
 		if by := r.literal(operand, kind, alone); by != "" {
 			r.replace(kind.Start, kind.End(), by)
@@ -116,6 +118,98 @@ func (r *translation) castTo(operand lex.Token, start, colons int, kind lex.Toke
 		r.replace(colons, end, ")")
 	}
 	return end
+}
+
+// dimensions makes as many brackets of the type of an array as its value has dimensions: to PostgreSQL text[] is the
+// type of arrays of any, to DuckDB each list has its own. end is behind the type; whole tells that operand is all of
+// the value.
+func (r *translation) dimensions(operand lex.Token, whole bool, kind lex.Token, end int) {
+	given := 0
+	for t := kind; t.Start < end && !t.Ends(); t = r.next(t.End()) {
+		if t.Is("[") {
+			given++
+		}
+	}
+	if given == 0 {
+		return
+	}
+	has := 0
+	switch value, ok := operand.Value(); {
+	case whole && operand.Kind == lex.String && ok:
+		shape, valid := shapeOf(value)
+		if !valid && strings.Contains(value[1:], "{") {
+			r.refuse(operand, "22P02", "malformed array literal: "+strconv.Quote(value), "")
+		}
+		has = len(shape)
+	default:
+		for t := operand; t.IsAny("(", "[", "array"); t = r.next(t.End()) {
+			if t.Is("[") {
+				has++
+			}
+		}
+	}
+	if has > given {
+		r.insert(end, strings.Repeat("[]", has-given), closes)
+	}
+}
+
+// shapeOf is how many elements each dimension of an array's text has; not valid: not all rows of it have as many.
+func shapeOf(text string) (shape []int, valid bool) {
+	text = strings.TrimSpace(text)
+	if !strings.HasPrefix(text, "{") {
+		return nil, true
+	}
+	var counts, closed []int // of the open arrays, and of the first one closed at each depth
+	valid, quoted, some := true, false, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\':
+			i++
+			some = true
+		case c == '"':
+			quoted, some = !quoted, true
+		case quoted:
+		case c == '{':
+			valid = valid && !some
+			counts, some = append(counts, 0), false
+			if len(counts) > len(closed) {
+				closed = append(closed, -1)
+			}
+		case (c == ',' || c == '}') && len(counts) > 0:
+			depth := len(counts) - 1
+			if some {
+				valid = valid && depth == len(closed)-1
+				counts[depth]++
+			}
+			if some = false; c == '}' {
+				valid = valid && (depth == 0 || counts[depth] > 0)
+				valid = valid && (closed[depth] < 0 || closed[depth] == counts[depth])
+				closed[depth], counts = counts[depth], counts[:depth]
+				if depth > 0 {
+					counts[depth-1]++
+				}
+			}
+		case !strings.ContainsRune(" \t\r\n", rune(c)):
+			some = true
+		}
+	}
+	return closed, valid && len(counts) == 0
+}
+
+// ragged refuses ARRAY[[1, 2], [3]], and what PostgreSQL reads in another way than DuckDB a list of lists.
+func (r *translation) ragged(open lex.Token) {
+	c := r.callAt("", open.Start, open)
+	elements := -1
+	for _, argument := range c.arguments {
+		if !argument.Is("[") {
+			return
+		}
+		n := len(r.callAt("", argument.Start, argument).arguments)
+		if elements >= 0 && n != elements {
+			r.refuse(open, "2202E", "multidimensional arrays must have array expressions with matching dimensions", "")
+		}
+		elements = n
+	}
 }
 
 // textName is the macro that gives a value's text as PostgreSQL writes it. Where the value is of a type that both write

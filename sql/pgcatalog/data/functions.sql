@@ -209,22 +209,42 @@ CREATE MACRO pg_compat.char_whole(r) AS array_to_string(list_transform(string_sp
     WHEN contains(r.whole[:i], '0') THEN '0' ELSE CASE WHEN r.fm THEN '' ELSE ' ' END END)[1]
   WHEN c = ',' THEN CASE WHEN length(r.digits) > length(regexp_replace(r.whole[i + 1:], '[^09]', '', 'g')) OR contains(r.whole[:i], '0') THEN ',' WHEN r.fm THEN '' ELSE ' ' END
   ELSE c END), '');
-CREATE MACRO pg_compat.char_fraction(r) AS CASE WHEN NOT r.point THEN '' WHEN r.fm THEN '.' || r.decimals[:greatest(length(rtrim(r.decimals, '0')), length(rtrim(r.fraction, '9')))] ELSE '.' || r.decimals END;
+CREATE MACRO pg_compat.char_fraction(r) AS CASE WHEN NOT r.point THEN '' WHEN r.fm THEN '.' || r.decimals[:greatest(length(rtrim(r.decimals, '0')), length(rtrim(r.fraction, '9')))] ELSE '.' || r.decimals END || r.tail;
 CREATE MACRO pg_compat.char_sign(r, text) AS CASE
-  WHEN r.pr THEN CASE WHEN r.minus THEN '<' || text || '>' WHEN r.fm THEN text ELSE ' ' || text || ' ' END
-  WHEN r.mi THEN text || CASE WHEN r.minus THEN '-' WHEN r.fm THEN '' ELSE ' ' END
+  WHEN r.pr THEN CASE WHEN r.minus AND r.fm THEN '<' || text || '>' WHEN r.minus THEN lpad('<' || ltrim(text) || '>', CAST(length(text) + 2 AS INTEGER), ' ') WHEN r.fm THEN text ELSE ' ' || text || ' ' END
+  WHEN r.mi AND r.first THEN CASE WHEN r.minus THEN '-' WHEN r.fm THEN '' ELSE ' ' END || text WHEN r.mi THEN text || CASE WHEN r.minus THEN '-' WHEN r.fm THEN '' ELSE ' ' END
+  WHEN r.sg THEN CASE WHEN r.minus THEN '-' ELSE '+' END || text
+  WHEN r.s AND NOT r.first THEN text || CASE WHEN r.minus THEN '-' ELSE '+' END
   WHEN r.s THEN lpad(CASE WHEN r.minus THEN '-' ELSE '+' END || ltrim(text), CAST(length(text) + 1 AS INTEGER), ' ')
   WHEN r.fm THEN CASE WHEN r.minus THEN '-' ELSE '' END || text
   ELSE lpad(CASE WHEN r.minus THEN '-' ELSE ' ' END || ltrim(text), CAST(length(text) + 1 AS INTEGER), ' ') END;
-CREATE MACRO pg_compat.char_parts(x, t, body) AS {'fm': contains(t, 'FM'), 'pr': contains(t, 'PR'), 'mi': contains(t, 'MI'), 's': regexp_matches(t, 'S'), 'dollar': contains(t, '$'), 'minus': x < 0, 'point': contains(body, '.'),
-  'whole': split_part(body, '.', 1), 'fraction': regexp_replace(split_part(body, '.', 2), '[^09]', '', 'g'),
+CREATE MACRO pg_compat.char_parts(x, t, body) AS {'fm': contains(t, 'FM'), 'pr': contains(t, 'PR'), 'mi': contains(t, 'MI'), 'sg': contains(t, 'SG'), 's': contains(replace(t, 'SG', ''), 'S'), 'first': regexp_matches(t, '^(FM)?(MI|S)'), 'dollar': contains(t, '$'),
+  'money': contains(t, 'L'), 'th': contains(t, 'TH'), 'minus': x < 0, 'point': contains(body, '.'), 'tail': CASE WHEN contains(body, '.') THEN regexp_extract(body, '[^90.]*$') ELSE '' END, 'whole': split_part(body, '.', 1), 'fraction': regexp_replace(split_part(body, '.', 2), '[^09]', '', 'g'),
   'value': CAST(abs(x) + pg_compat.char_half_unit(length(regexp_replace(split_part(body, '.', 2), '[^09]', '', 'g'))) AS VARCHAR)};
-CREATE OR REPLACE MACRO pg_compat.char_number(x, template) AS CASE WHEN x IS NULL OR template IS NULL THEN NULL ELSE list_transform(list_transform(
-  [pg_compat.char_parts(x, upper(template), translate(regexp_replace(upper(template), 'FM|TH|PL|SG|MI|PR|S|L|\$', '', 'g'), 'GD', ',.'))],
-  lambda p: struct_insert(p, digits := CASE WHEN split_part(p.value, '.', 1) = '0' AND p.point THEN '' ELSE split_part(p.value, '.', 1) END, decimals := split_part(p.value, '.', 2)[:length(p.fraction)])),
-  lambda r: CASE WHEN r.dollar THEN '$' ELSE '' END || CASE WHEN length(r.digits) > length(regexp_replace(r.whole, '[^09]', '', 'g'))
-    THEN pg_compat.char_sign(r, regexp_replace(r.whole, '[09]', '#', 'g') || CASE WHEN r.point THEN '.' || repeat('#', length(r.fraction)) ELSE '' END)
-    ELSE pg_compat.char_sign(r, pg_compat.char_whole(r) || pg_compat.char_fraction(r)) END)[1] END;
+CREATE MACRO pg_compat.char_digits(x, template) AS list_transform(list_transform(
+  [pg_compat.char_parts(x, upper(template), translate(regexp_replace(upper(template), 'FM|TH|PL|SG|MI|PR|S|L|V|\$', '', 'g'), 'GD', ',.'))],
+  lambda p: struct_insert(p, digits := CASE WHEN split_part(p.value, '.', 1) = '0' AND p.point AND NOT (p.fm AND rtrim(split_part(p.value, '.', 2)[:length(p.fraction)], '0') = '' AND rtrim(p.fraction, '9') = '') THEN '' ELSE split_part(p.value, '.', 1) END,
+    decimals := split_part(p.value, '.', 2)[:length(p.fraction)])),
+  lambda r: CASE WHEN r.dollar THEN '$' WHEN r.money THEN ' ' ELSE '' END || CASE WHEN length(r.digits) > length(regexp_replace(r.whole, '[^09]', '', 'g'))
+    THEN pg_compat.char_sign(r, regexp_replace(r.whole, '[09]', '#', 'g') || CASE WHEN r.point THEN '.' || repeat('#', length(r.fraction)) || r.tail ELSE '' END)
+    ELSE pg_compat.char_sign(r, pg_compat.char_whole(r) || pg_compat.char_fraction(r)) END ||
+    CASE WHEN r.th AND NOT r.minus AND NOT r.point AND length(r.digits) <= length(regexp_replace(r.whole, '[^09]', '', 'g')) THEN pg_compat.char_th(r.digits, CASE WHEN contains(template, 'TH') THEN 'TH' ELSE 'th' END)[length(r.digits) + 1:] ELSE '' END)[1];
+-- Roman numerals are there from 1 to 3999.
+CREATE MACRO pg_compat.char_numeral(n) AS ['', 'M', 'MM', 'MMM'][n // 1000 + 1] || ['', 'C', 'CC', 'CCC', 'CD', 'D', 'DC', 'DCC', 'DCCC', 'CM'][n // 100 % 10 + 1] ||
+  ['', 'X', 'XX', 'XXX', 'XL', 'L', 'LX', 'LXX', 'LXXX', 'XC'][n // 10 % 10 + 1] || ['', 'I', 'II', 'III', 'IV', 'V', 'VI', 'VII', 'VIII', 'IX'][n % 10 + 1];
+CREATE MACRO pg_compat.char_numerals(x, template) AS CASE WHEN round(x) NOT BETWEEN 1 AND 3999 OR x < 0 THEN repeat('#', 15) ELSE list_transform([pg_compat.char_numeral(CAST(round(x) AS INTEGER))],
+  lambda n: list_transform([CASE WHEN contains(template, 'rn') THEN lower(n) ELSE n END], lambda t: CASE WHEN starts_with(upper(template), 'FM') THEN t ELSE lpad(t, 15, ' ') END)[1])[1] END;
+-- What is wrong with the template of a number, or not supported; t is in upper case.
+CREATE MACRO pg_compat.char_problem(t) AS CASE
+  WHEN contains(replace(t, 'SG', ''), 'S') AND regexp_matches(t, 'MI|SG|PR') THEN '42601: cannot use "S" and "PL"/"MI"/"SG"/"PR" together'
+  WHEN contains(t, 'PR') AND regexp_matches(t, 'MI|SG') THEN '42601: cannot use "PR" and "S"/"PL"/"MI"/"SG" together' WHEN contains(t, 'V') AND regexp_matches(t, '[.D]') THEN '42601: cannot use "V" and decimal point together'
+  WHEN regexp_matches(t, '[.D].*[.D]') THEN '42601: multiple decimal points' WHEN regexp_matches(t, 'V.*V') THEN '42601: cannot use "V" twice'
+  WHEN contains(t, 'EEEE') OR contains(t, 'PL') OR regexp_matches(t, '["\\]') OR contains(t, 'RN') AND NOT regexp_full_match(t, '(FM)?RN') OR regexp_matches(t, '.(SG|L)') AND NOT regexp_matches(t, '^FM(SG|L)') OR regexp_matches(t, 'TH.|.MI.|[.D].*[^90.D].*[90]|[.D]([^90.D]|$)|[90]-') OR regexp_matches(t, '[.D]') AND NOT regexp_matches(t, '[90][.D]')
+    OR regexp_matches(regexp_replace(t, '^FM', ''), '^[^-90.,GDSLMIPRV$ +]|^[-+]') AND NOT regexp_full_match(t, '(FM)?RN') THEN '0A000: to_char() of a number with the template ' || t || ' is not supported' END;
+CREATE MACRO pg_compat.char_given(x, template) AS CASE WHEN pg_compat.char_problem(upper(template)) IS NOT NULL THEN error(pg_compat.char_problem(upper(template))) WHEN template = '' THEN '' WHEN contains(upper(template), 'RN') THEN pg_compat.char_numerals(x, template)
+  WHEN contains(upper(template), 'V') THEN pg_compat.char_digits(CAST(CAST(x AS DOUBLE) * 10 ** length(regexp_replace(split_part(upper(template), 'V', 2), '[^09]', '', 'g')) AS DECIMAL(38, 10)), template) ELSE pg_compat.char_digits(x, template) END;
+CREATE OR REPLACE MACRO pg_compat.char_number(x, template) AS CASE WHEN x IS NULL OR template IS NULL THEN NULL WHEN NOT contains(template, '"') THEN pg_compat.char_given(x, template)
+  ELSE regexp_extract(template, '^"([^"]*)"', 1) || pg_compat.char_given(x, regexp_replace(regexp_replace(template, '^"[^"]*"', ''), '"[^"]*"$', '')) || regexp_extract(regexp_replace(template, '^"[^"]*"', ''), '"([^"]*)"$', 1) END;
 -- What a text of PostgreSQL's dialect is translated to (package sql/dialect).
 CREATE MACRO pg_session.csm_divisor(x) AS CASE WHEN x = 0 THEN error('22012: division by zero') ELSE x END;
 CREATE MACRO pg_compat.series_step(x) AS CASE WHEN x = 0 THEN error('22023: step size cannot equal zero') ELSE x END;
@@ -257,7 +277,8 @@ CREATE MACRO pg_session.csm_lpad(x, length) AS lpad(x, length, ' '), (x, length,
 CREATE MACRO pg_session.csm_rpad(x, length) AS rpad(x, length, ' '), (x, length, fill) AS rpad(x, length, fill);
 CREATE MACRO pg_session.csm_to_hex(x) AS lower(to_hex(CASE WHEN typeof(x) IN ('INTEGER', 'SMALLINT') AND x < 0 THEN x + 4294967296 ELSE x END));
 CREATE MACRO pg_session.csm_array_length(x, dimension) AS nullif(CAST(array_length(x, dimension) AS INTEGER), 0);
-CREATE MACRO pg_session.csm_cardinality(x) AS CAST(len(x) AS INTEGER);
+CREATE MACRO pg_compat.flat(name, x) AS CASE WHEN ends_with(typeof(x), '[][]') AND x IS NOT NULL THEN error('0A000: ' || name || '() of an array of arrays is not supported') END;
+CREATE MACRO pg_session.csm_cardinality(x) AS CAST(coalesce(pg_compat.flat('cardinality', x), len(x)) AS INTEGER);
 CREATE MACRO pg_session.csm_array_remove(x, removed) AS list_filter(x, lambda e: e IS DISTINCT FROM removed);
 CREATE MACRO pg_session.csm_array_replace(x, former, later) AS list_transform(x, lambda e: CASE WHEN e IS NOT DISTINCT FROM former THEN later ELSE e END);
 CREATE MACRO pg_session.csm_array_positions(x, wanted) AS list_filter(CAST(generate_series(1, len(x)) AS INTEGER[]), lambda i: x[i] IS NOT DISTINCT FROM wanted);
@@ -348,8 +369,8 @@ CREATE MACRO pg_compat.split_text(x, separator) AS CASE WHEN x IS NULL THEN NULL
 CREATE MACRO pg_session.csm_string_to_table(x, separator) AS pg_compat.split_text(x, separator);
 CREATE MACRO pg_session.csm_split_part(x, separator, n) AS CASE WHEN n = 0 THEN error('22023: field position must not be zero') WHEN separator <> '' THEN split_part(x, separator, n)
   WHEN separator IS NOT NULL AND x IS NOT NULL AND n IS NOT NULL THEN CASE WHEN n IN (1, -1) THEN x ELSE '' END END;
-CREATE MACRO pg_session.csm_array_to_string(a, separator) AS CASE WHEN separator IS NOT NULL THEN array_to_string(a, separator) END,
-  (a, separator, missing) AS CASE WHEN separator IS NOT NULL THEN array_to_string(list_transform(CAST(a AS VARCHAR[]), lambda e: coalesce(e, missing)), separator) END;
+CREATE MACRO pg_session.csm_array_to_string(a, separator) AS CASE WHEN separator IS NOT NULL THEN coalesce(pg_compat.flat('array_to_string', a), array_to_string(a, separator)) END,
+  (a, separator, missing) AS CASE WHEN separator IS NOT NULL THEN coalesce(pg_compat.flat('array_to_string', a), array_to_string(list_transform(CAST(a AS VARCHAR[]), lambda e: coalesce(e, missing)), separator)) END;
 CREATE MACRO pg_session.csm_string_to_array(x, separator) AS pg_compat.split_text(x, separator),
   (x, separator, missing) AS list_transform(pg_compat.split_text(x, separator), lambda e: nullif(e, missing));
 CREATE MACRO pg_session.csm_varchar(x, length) AS left(CAST(x AS VARCHAR), length);
@@ -446,7 +467,7 @@ CREATE MACRO pg_compat.json_pairs(x, colon) AS CASE WHEN len(x) % 2 = 1 THEN err
   ELSE pg_compat.json_texts(list_transform(generate_series(1, len(x), 2), lambda i: x[i]), list_transform(generate_series(2, len(x), 2), lambda i: x[i]), colon) END;
 CREATE MACRO pg_session.csm_json_object(x) AS pg_compat.json_pairs(x, ' : '), (keys, texts) AS pg_compat.json_texts(keys, texts, ' : ');
 CREATE MACRO pg_session.csm_jsonb_object(x) AS pg_compat.json_pairs(x, ': '), (keys, texts) AS pg_compat.json_texts(keys, texts, ': ');
-CREATE MACRO pg_session.csm_array_dims(x) AS '[1:' || nullif(len(x), 0) || ']';
+CREATE MACRO pg_session.csm_array_dims(x) AS coalesce(pg_compat.flat('array_dims', x), '[1:' || nullif(len(x), 0) || ']');
 CREATE MACRO pg_session.csm_array_fill(x, dimensions) AS CASE WHEN len(dimensions) > len(list_filter(dimensions, lambda d: d IS NOT NULL)) THEN error('22004: dimension values cannot be null')
   WHEN len(dimensions) > 1 THEN error('0A000: arrays of arrays are not supported') ELSE list_transform(generate_series(1, dimensions[1]), lambda i: x) END;
 CREATE MACRO pg_session.csm_overlay(x, y, start) AS left(x, start - 1) || y || substr(x, start + length(y)),
@@ -492,7 +513,9 @@ CREATE MACRO pg_compat.element_text(e, type) AS CASE WHEN e IS NULL THEN 'NULL' 
   WHEN e = '' OR lower(e) = 'null' OR regexp_matches(e, '[{}",\\\s]') THEN '"' || replace(replace(e, '\', '\\'), '"', '\"') || '"' ELSE e END;
 CREATE MACRO pg_compat.list_text(v, type) AS '{' || array_to_string(list_transform(CAST(v AS VARCHAR[]), lambda e: pg_compat.element_text(e, type)), ',') || '}';
 CREATE MACRO pg_session.csm_text(x) AS CASE WHEN typeof(x) = 'DOUBLE' THEN pg_compat.float_text(CAST(x AS VARCHAR), 15) WHEN typeof(x) = 'FLOAT' THEN pg_compat.float_text(CAST(x AS VARCHAR), 6)
-  WHEN typeof(x) = 'INTERVAL' THEN pg_compat.interval_text(CAST(x AS VARCHAR)) WHEN ends_with(typeof(x), '[]') AND NOT ends_with(typeof(x), '[][]') THEN pg_compat.list_text(CAST(x AS VARCHAR), typeof(x)) ELSE CAST(x AS VARCHAR) END;
+  WHEN typeof(x) = 'INTERVAL' THEN pg_compat.interval_text(CAST(x AS VARCHAR)) WHEN ends_with(typeof(x), '[]') AND NOT ends_with(typeof(x), '[][]') THEN pg_compat.list_text(CAST(x AS VARCHAR), typeof(x))
+  WHEN regexp_matches(typeof(x), '^(SMALLINT|INTEGER|BIGINT|HUGEINT|DECIMAL\([0-9]+,[0-9]+\))\[\]\[\]') THEN translate(CAST(x AS VARCHAR), '[] ', '{}') WHEN ends_with(typeof(x), '[][]') AND x IS NOT NULL
+  THEN error('0A000: the text of an array of arrays is not supported') ELSE CAST(x AS VARCHAR) END;
 CREATE MACRO pg_compat.field_text(v) AS CASE WHEN v IS NULL THEN '' WHEN v = '' OR regexp_matches(v, '[(),"\\\s]') THEN '"' || replace(replace(v, '\', '\\'), '"', '""') || '"' ELSE v END;
 CREATE MACRO pg_session.csm_row__field(x) AS CASE WHEN typeof(x) = 'BOOLEAN' THEN CAST(x AS VARCHAR)[1] ELSE pg_session.csm_text(x) END;
 CREATE MACRO pg_session.csm_row(fields) AS '(' || array_to_string(list_transform(fields, lambda e: pg_compat.field_text(e)), ',') || ')';
