@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -36,10 +37,16 @@ func TestEndedStatementsSayWhy(t *testing.T) {
 		return h
 	}
 	exec(t, s, "CREATE TABLE t AS SELECT i FROM range(3) r(i)")
+	chain := "WITH c0 AS (SELECT i FROM t)"
+	for i := range 30 {
+		chain += fmt.Sprintf(", c%d AS NOT MATERIALIZED (SELECT a.i FROM c%d a, c%[2]d b)", i+1, i)
+	}
+	chain += " SELECT i FROM c30"
 	slow := "levenshtein(repeat('ab', 5000 + i::int), repeat('bca', 4000))" // one call takes longer than the statements may
 	for name, text := range map[string]string{
 		"within one row":      "SELECT " + slow + " FROM t",
 		"planning":            "SELECT count(*) FROM (SELECT 1" + strings.Repeat(" UNION ALL SELECT 1", 3000) + ")",
+		"planning for years":  chain,
 		"streaming":           "SELECT i FROM range(10000000000) r(i)",
 		"CREATE TABLE AS":     "CREATE TABLE n AS SELECT i, random() FROM range(10000000000) r(i)",
 		"INSERT":              "INSERT INTO t SELECT i FROM range(10000000000) r(i)",

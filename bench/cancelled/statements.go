@@ -80,7 +80,7 @@ var Tables = []string{
 	"ALTER TABLE orders ADD PRIMARY KEY (o_orderkey)",
 }
 
-// texts take about a second to be planned.
+// texts take about a second to be planned, and the first one years.
 func texts() []Statement {
 	list := func(n int, between, format string) string {
 		parts := make([]string, n)
@@ -89,7 +89,12 @@ func texts() []Statement {
 		}
 		return strings.Join(parts, between)
 	}
+	chain := "WITH c0 AS (SELECT 1 AS a)"
+	for i := range 30 {
+		chain += fmt.Sprintf(", c%d AS NOT MATERIALIZED (SELECT x.a FROM c%d x, c%[2]d y)", i+1, i)
+	}
 	return []Statement{
+		{Kind: "planning", Name: "2^30 CTEs", SQL: chain + " SELECT count(*) FROM c30"},
 		{Kind: "planning", Name: "a union of 10,000",
 			SQL: "SELECT count(*) FROM (" + list(10_000, " UNION ALL ", "SELECT # AS a") + ")"},
 		{Kind: "planning", Name: "10,000 columns",

@@ -75,18 +75,16 @@ func (c *Connection) Exec(sql string) error {
 	defer c.end()
 	startSession(c.session)
 	c.optimize(true)
-	var result bindings.Result
-	defer bindings.DestroyResult(&result)
 	sql, made := c.withTypes(sql)
 	Parsed.Tell(sql)
-	if bindings.Query(c.handle, sql, &result) == bindings.StateError {
-		return inGiven(labelError(c.orExhausted(parseError(bindings.ResultError(&result))), sql), made)
+	if failure, failed := c.queryIn(sql); failed {
+		return inGiven(labelError(c.orExhausted(parseError(failure)), sql), made)
 	}
 	return nil
 }
 
 // Hear has what is planned from now on end soon after ctx, where DuckDB looks: it does not within one value, nor while
-// it reads a text or binds its names. The caller calls done.
+// its parser reads a text. The caller calls done.
 func (c *Connection) Hear(ctx context.Context) (done func()) {
 	before := c.heard
 	c.heard = ctx

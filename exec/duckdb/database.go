@@ -8,6 +8,7 @@ import (
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
 
+	"github.com/csmsql/csmsql/exec/duckdb/spill"
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
@@ -57,14 +58,14 @@ type Database struct {
 	// connections: DuckDB's connection id → *Connection, so that a bind finds its session.
 	connections sync.Map
 	closed      atomic.Bool
-	failed      chan struct{}   // closed when no statement is taken any more
-	failing     sync.Once       // closes it
-	allFiles    bool            // Options.Files.All
-	reached     []reached       // what files.c knows of
-	mayCrash    bool            // see CrashingVariable
-	given       given           // of memory; has its own lock
-	spill       *spillDirectory // nil: it does not spill
-	types       TypesOf         // nil: there are none
+	failed      chan struct{}    // closed when no statement is taken any more
+	failing     sync.Once        // closes it
+	allFiles    bool             // Options.Files.All
+	reached     []reached        // what files.c knows of
+	mayCrash    bool             // see CrashingVariable
+	given       given            // of memory; has its own lock
+	spill       *spill.Directory // nil: it does not spill
+	types       TypesOf          // nil: there are none
 }
 
 // CatalogName is the database that clients see, and SchemaName its default schema, as PostgreSQL users expect it.
@@ -85,15 +86,15 @@ type Resolver func(schema, name string) (*Scan, error)
 
 // Open makes a database. Close it after its last Connection.
 func Open(options Options) (_ *Database, err error) {
-	var spill *spillDirectory
+	var spilled *spill.Directory
 	if options.SpillDirectory != "" {
-		if spill, err = newSpillDirectory(options.SpillDirectory); err != nil {
+		if spilled, err = spill.Make(options.SpillDirectory); err != nil {
 			return nil, err
 		}
-		options.spill = spill.path
+		options.spill = spilled.Path
 		defer func() {
 			if err != nil {
-				spill.remove()
+				spilled.Remove()
 			}
 		}()
 	}
@@ -111,7 +112,8 @@ func Open(options Options) (_ *Database, err error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &Database{number: databaseNumber.Add(1), allFiles: options.Files.All, reached: reached, mayCrash: mayCrash(), failed: make(chan struct{}), spill: spill}
+	db := &Database{number: databaseNumber.Add(1), allFiles: options.Files.All, reached: reached, mayCrash: mayCrash(),
+		failed: make(chan struct{}), spill: spilled}
 	db.given.counted, db.given.process = options.MemoryBytes, options.account()
 	var message string
 	if bindings.OpenExt(":memory:", &db.handle, config, &message) == bindings.StateError {
@@ -155,11 +157,12 @@ func settings(o Options) map[string]string {
 // relies on (errors_as_json, arrow_*). SET GLOBAL of some would change other sessions' defaults: the engine has no such
 // statement.
 var sessionSettings = []string{
-	"TimeZone", "Calendar", "default_null_order", "default_order", "disable_timestamptz_casts", "ieee_floating_point_ops",
-	"integer_division", "order_by_non_integer_literal",
-	"scalar_subquery_error_on_multiple_rows", "lambda_syntax", "explain_output", "preserve_identifier_case", "pivot_limit",
-	"pivot_filter_threshold", "prefer_range_joins", "merge_join_threshold", "nested_loop_join_threshold", "perfect_ht_threshold",
-	"ordered_aggregate_threshold", "dynamic_or_filter_threshold",
+	"TimeZone", "Calendar", "default_null_order", "default_order", "disable_timestamptz_casts",
+	"ieee_floating_point_ops", "integer_division", "order_by_non_integer_literal",
+	"scalar_subquery_error_on_multiple_rows", "lambda_syntax", "explain_output", "preserve_identifier_case",
+	"pivot_limit", "pivot_filter_threshold", "prefer_range_joins", "merge_join_threshold",
+	"nested_loop_join_threshold", "perfect_ht_threshold", "ordered_aggregate_threshold",
+	"dynamic_or_filter_threshold",
 }
 
 // prepareCatalog attaches the users' database, registers the scan functions and, last, shuts the doors.
@@ -224,7 +227,7 @@ func (db *Database) Close() {
 		bindings.Close(&db.handle)
 		processWarden.leave(db)
 		release(db.reached)
-		db.spill.remove()
+		db.spill.Remove()
 	}
 }
 

@@ -40,9 +40,11 @@ type holding struct {
 
 // integers are the types of whole numbers. All that Decimal tells apart fit into the longest ones.
 var integers = map[bindings.Type]holding{
-	bindings.TypeTinyInt: {bits: 7}, bindings.TypeSmallInt: {bits: 15}, bindings.TypeInteger: {bits: 31}, bindings.TypeBigInt: {bits: 63}, bindings.TypeHugeInt: {bits: 127},
-	bindings.TypeUTinyInt: {bits: 8, unsigned: true}, bindings.TypeUSmallInt: {bits: 16, unsigned: true}, bindings.TypeUInteger: {bits: 32, unsigned: true},
-	bindings.TypeUBigInt: {bits: 64, unsigned: true}, bindings.TypeUHugeInt: {bits: 128, unsigned: true},
+	bindings.TypeTinyInt: {bits: 7}, bindings.TypeSmallInt: {bits: 15}, bindings.TypeInteger: {bits: 31},
+	bindings.TypeBigInt: {bits: 63}, bindings.TypeHugeInt: {bits: 127},
+	bindings.TypeUTinyInt: {bits: 8, unsigned: true}, bindings.TypeUSmallInt: {bits: 16, unsigned: true},
+	bindings.TypeUInteger: {bits: 32, unsigned: true}, bindings.TypeUBigInt: {bits: 64, unsigned: true},
+	bindings.TypeUHugeInt: {bits: 128, unsigned: true},
 }
 
 // has tells whether the type holds the number that Parts gave.

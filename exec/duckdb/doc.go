@@ -44,7 +44,8 @@
 //   - D5: a scan can be named in SQL only by the connection that registered it.
 //   - D6: a row that passes all filters is handed over exactly once, unchanged; one that does not may be handed over
 //     too.
-//   - D7: a cancelled statement ends soon, also while its scans find nothing to hand over.
+//   - D7: a cancelled statement ends soon, also while its scans find nothing to hand over, and while it is planned. See
+//     planning.c.
 //   - D8: what the process' C code has of its own, whoever counts it, stays within what its databases were given
 //     (Options.ProcessBytes); what does not fit is an error of a statement (53200), never the end of the process. See
 //     warden.go and memory.c.
@@ -54,7 +55,7 @@
 //   - D10: a client's statement opens regular files below the allowed directories and nothing else, whatever links
 //     there are or become, and never what was spilled. See files.c.
 //   - D11: databases that spill to one directory spill apart, and what a killed one has spilled goes with the next one.
-//     See spill.go.
+//     See package spill (SPD1).
 //   - D12: every execution's columns have the types that the statement told before the first one, whatever is bound;
 //     values that cannot keep it are an error (22003), and so is what the statement names if it has become another
 //     thing (0A000). See promise_unsafe.go.

@@ -81,6 +81,8 @@ const char *duckdb_error_data_message(duckdb_error_data error_data);
 void duckdb_destroy_error_data(duckdb_error_data *error_data);
 
 typedef struct _duckdb_pending_result *duckdb_pending_result;
+duckdb_state duckdb_query(duckdb_connection connection, const char *query, duckdb_result *out_result);
+duckdb_state duckdb_prepare(duckdb_connection connection, const char *query, duckdb_prepared_statement *out_prepared_statement);
 duckdb_state duckdb_pending_prepared_streaming(duckdb_prepared_statement statement, duckdb_pending_result *out_result);
 const char *duckdb_pending_error(duckdb_pending_result pending_result);
 typedef enum {

@@ -41,7 +41,8 @@ const (
 const (
 	// invalidated is what every statement is told from then on.
 	invalidated = "database has been invalidated because of a previous fatal error"
-	failedHint  = "A server begins anew by itself, and its tables stay: connect again. A Go program closes the engine and opens it again."
+	failedHint  = "A server begins anew by itself, and its tables stay: connect again. " +
+		"A Go program closes the engine and opens it again."
 )
 
 // explainFailed says what an invalidated database means.

@@ -21,7 +21,8 @@ import (
 var forbiddenNames = []string{
 	"enable_logging",
 	"json_execute_serialized_sql", // SQL in disguise
-	"enable_peg_parser", "disable_peg_parser", "disable_logging", "truncate_duckdb_logs", "enable_profiling", "disable_profiling", "force_checkpoint",
+	"enable_peg_parser", "disable_peg_parser", "disable_logging", "truncate_duckdb_logs", "enable_profiling",
+	"disable_profiling", "force_checkpoint",
 	`u&"`, // any name in disguise
 }
 

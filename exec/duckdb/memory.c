@@ -13,10 +13,11 @@
 // with it is what was freed, which a new look finds before anything is refused, and small blocks that were allocated and
 // not touched. Beyond the bound the statement ends with 53200. Small allocations always succeed, for DuckDB makes them
 // where nothing may fail: the warden (warden.go) finds out what they add up to and ends a statement. Until that has
-// happened they are slow.
+// happened they are slow, from where all that is handed out, touched or not, has filled the bound.
 // Rejected: RLIMIT_DATA, which takes Go's heap with it, and ends the process; jemalloc's extent hooks, which do not see that memory is used again.
 #define _GNU_SOURCE
 #include "memory.h"
+#include "scan.h"
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -216,6 +217,13 @@ bool csm_memory_admit(int64_t size) {
 	return true;
 }
 
+// What is allocated and not touched may be twice what is resident, where plans are made; small blocks add up to it as well.
+int64_t csm_memory_beyond(void) {
+	int64_t most = atomic_load_explicit(&bound, memory_order_acquire);
+	if (most == INT64_MAX || admit_within(0, most)) return 0;
+	return atomic_load(&seen);
+}
+
 static _Thread_local size_t unseen; // what this thread has allocated since the last look
 
 static int64_t bytes_of(size_t size) { return size < INT64_MAX / 2 ? (int64_t)size : INT64_MAX / 2; }
@@ -254,8 +262,12 @@ static _Thread_local size_t crumbs; // small allocations of this thread since it
 
 // slow_down keeps a thread that makes many small allocations from running away from the warden, which needs a few ticks.
 static void slow_down(void) {
-	int64_t most = csm_memory_large();
-	if (most == INT64_MAX || csm_memory_own() <= most) return;
+	int64_t most = atomic_load_explicit(&bound, memory_order_acquire);
+	if (most == INT64_MAX) return;
+	if (csm_memory_own() <= csm_memory_large() && admit_within(LARGE, most)) {
+		allocated(LARGE);
+		return;
+	}
 	struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
 	nanosleep(&pause, NULL);
 }
@@ -265,6 +277,7 @@ static bool admit_new(size_t size) {
 	if (size < COUNTED) {
 		crumbs += size + 16;
 		if (crumbs >= LARGE) {
+			csm_planning_count((int64_t)crumbs);
 			crumbs = 0;
 			slow_down();
 		}

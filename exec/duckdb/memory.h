@@ -22,6 +22,8 @@ void csm_memory_give_back(void);
 bool csm_memory_give_back_thread(void);
 // csm_memory_admit tells whether size bytes more stay within csm_memory_large, if need be after giving back.
 bool csm_memory_admit(int64_t size);
+// csm_memory_beyond is what C code was handed out, touched or not, if that is more than its bound; otherwise 0.
+int64_t csm_memory_beyond(void);
 // csm_memory_asked is how often the allocators were asked what they have handed out, which makes everybody wait.
 int64_t csm_memory_asked(void);
 // csm_memory_new_is_jemalloc tells where operator new takes memory from.

@@ -1,6 +1,7 @@
 package duckdb_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -71,6 +72,7 @@ func measureStatements(text string) {
 	}
 	defer c.Close()
 	var release func()
+	var besides func() measured
 	for _, sql := range statements {
 		if bytes, hold := strings.CutPrefix(sql, "hold "); hold {
 			n, _ := strconv.Atoi(bytes)
@@ -79,6 +81,18 @@ func measureStatements(text string) {
 		}
 		if sql == "release" {
 			release()
+			continue
+		}
+		if text, found := strings.CutPrefix(sql, "beside "); found {
+			besides = runBeside(db, text)
+			continue
+		}
+		if sql == "end beside" {
+			line, err := json.Marshal(besides())
+			if err != nil {
+				panic(err)
+			}
+			fmt.Printf("%s\n", line)
 			continue
 		}
 		if bytes, churn := strings.CutPrefix(sql, "churn "); churn {
@@ -95,6 +109,39 @@ func measureStatements(text string) {
 			panic(err)
 		}
 		fmt.Printf("%s\n", line)
+	}
+}
+
+// runBeside runs a statement in a connection of its own up to its first rows; end reads some more, and tells how that went.
+func runBeside(db *duckdb.Database, sql string) (end func() measured) {
+	c, err := db.Connect(nil)
+	if err != nil {
+		panic(err)
+	}
+	s, err := c.Prepare(sql)
+	if err != nil {
+		panic(err)
+	}
+	rows, err := s.Execute(context.Background())
+	if err != nil {
+		panic(err)
+	}
+	return func() (out measured) {
+		for range 100 {
+			batch, err := rows.Next()
+			var known *duckdb.Error
+			if errors.As(err, &known) {
+				out.State, out.Message = known.State, known.Message
+			}
+			if err != nil {
+				break
+			}
+			batch.Release()
+		}
+		rows.Close()
+		s.Close()
+		c.Close()
+		return out
 	}
 }
 

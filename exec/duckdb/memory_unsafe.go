@@ -34,6 +34,9 @@ func LimitHeap(bytes int64) { heapLimit.Store(bytes) }
 // all, does not count, nor does Go's heap, which its owner bounds (GOMEMLIMIT).
 func ownMemory() int64 { return int64(C.csm_memory_own()) }
 
+// beyondBound is what C code was handed out, touched or not, if that is more than it may have; otherwise 0.
+func beyondBound() int64 { return int64(C.csm_memory_beyond()) }
+
 // giveBackMemory returns to the system what C's allocators keep of what was freed.
 func giveBackMemory() { C.csm_memory_give_back() }
 

@@ -111,7 +111,7 @@ func (s *Scan) openChunk(chunk int, wanted []int, out *C.struct_csm_chunk) (err 
 		return err
 	}
 	defer shared.Release()
-	batch := privateBatch(shared)
+	batch := normal.Private(shared)
 	defer batch.Release()
 	if int(batch.NumCols()) != len(stored) {
 		return corrupt("chunk %d has %d columns instead of %d", chunk, batch.NumCols(), len(stored))

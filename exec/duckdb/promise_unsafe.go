@@ -72,8 +72,8 @@ func promises(handle bindings.PreparedStatement) []promised {
 var (
 	numbers = []bindings.Type{
 		bindings.TypeTinyInt, bindings.TypeSmallInt, bindings.TypeInteger, bindings.TypeBigInt, bindings.TypeHugeInt,
-		bindings.TypeUTinyInt, bindings.TypeUSmallInt, bindings.TypeUInteger, bindings.TypeUBigInt, bindings.TypeUHugeInt,
-		bindings.TypeDecimal, bindings.TypeFloat, bindings.TypeDouble,
+		bindings.TypeUTinyInt, bindings.TypeUSmallInt, bindings.TypeUInteger, bindings.TypeUBigInt,
+		bindings.TypeUHugeInt, bindings.TypeDecimal, bindings.TypeFloat, bindings.TypeDouble,
 	}
 	times = []bindings.Type{
 		bindings.TypeDate, bindings.TypeTimestamp, bindings.TypeTimestampS, bindings.TypeTimestampMS,

@@ -57,9 +57,11 @@ static int execute(duckdb_prepared_statement statement, struct csm_result **out,
 	return 0;
 }
 
-int csm_execute(duckdb_prepared_statement statement, bool reads, struct csm_result **out, char **error) {
+int csm_execute(struct csm_session *session, duckdb_prepared_statement statement, bool reads, struct csm_result **out, char **error) {
 	bool before = csm_harmless(reads);
+	struct csm_session *outer = csm_planning(session);
 	int failed = execute(statement, out, error);
+	csm_planning(outer);
 	csm_harmless(before);
 	if (!failed) (*out)->reads = reads;
 	return failed;

@@ -140,7 +140,7 @@ func (s *Statement) start(ctx context.Context) (*Rows, error) {
 	var result *C.struct_csm_result
 	var failure *C.char
 	reads := C._Bool(s.Kind() == KindSelect || s.Kind() == KindExplain)
-	if C.csm_execute(C.duckdb_prepared_statement(s.handle.Ptr), reads, &result, &failure) != 0 {
+	if C.csm_execute(s.connection.session, C.duckdb_prepared_statement(s.handle.Ptr), reads, &result, &failure) != 0 {
 		return nil, s.explain(ctx, takeError(failure))
 	}
 	if !s.steady && !s.columns().kept(result) {

@@ -22,6 +22,7 @@ extern void csmGoReleaseScan(uint64_t scan);
 struct csm_session {
 	_Atomic int64_t references;
 	_Atomic int interrupted;
+	_Atomic int64_t planned; // bytes, in small blocks
 	char *_Atomic failure; // what the first scan of the running statement that failed said
 };
 
@@ -39,8 +40,17 @@ void csm_session_drop(struct csm_session *session) {
 	free(session);
 }
 
-void csm_session_start(struct csm_session *session) {
+void csm_session_hear(struct csm_session *session) {
 	atomic_store(&session->interrupted, 0);
+	atomic_store(&session->planned, 0);
+}
+
+void csm_session_count(struct csm_session *session, int64_t bytes) { atomic_fetch_add(&session->planned, bytes); }
+
+int64_t csm_session_planned(struct csm_session *session) { return atomic_load(&session->planned); }
+
+void csm_session_start(struct csm_session *session) {
+	csm_session_hear(session);
 	free(csm_session_take_failure(session));
 }
 

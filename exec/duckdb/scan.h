@@ -220,9 +220,20 @@ struct csm_session *csm_session_new(void);
 void csm_session_hold(struct csm_session *session);
 void csm_session_drop(struct csm_session *session);
 void csm_session_start(struct csm_session *session);     // a statement begins: nothing was interrupted, nothing failed
+void csm_session_hear(struct csm_session *session);      // planning begins: nothing was interrupted
 void csm_session_interrupt(struct csm_session *session);
 int csm_session_interrupted(struct csm_session *session);
 char *csm_session_take_failure(struct csm_session *session); // the caller frees it; NULL: no scan failed
+
+// Says whose interrupts end what this thread plans (planning.c), NULL: nobody's; and gives whose did before.
+struct csm_session *csm_planning(struct csm_session *now);
+// Counts small blocks that this thread allocates for what it plans; how much that was for the session's last plan.
+void csm_planning_count(int64_t bytes);
+void csm_session_count(struct csm_session *session, int64_t bytes);
+int64_t csm_session_planned(struct csm_session *session);
+// duckdb_prepare and duckdb_query that hear of the session's interrupts. csm_query gives the error, which the caller frees, or NULL.
+bool csm_prepare(struct csm_session *session, duckdb_connection connection, const char *sql, duckdb_prepared_statement *out);
+char *csm_query(struct csm_session *session, duckdb_connection connection, const char *sql);
 
 // The bind data of one occurrence of a table in one plan.
 struct csm_bind {
@@ -273,7 +284,7 @@ struct csm_result {
 	bool intervals; // among the columns
 };
 // Starts a statement; reads promises that it changes nothing in DuckDB's database.
-int csm_execute(duckdb_prepared_statement statement, bool reads, struct csm_result **out, char **error);
+int csm_execute(struct csm_session *session, duckdb_prepared_statement statement, bool reads, struct csm_result **out, char **error);
 // Says whether this thread runs a statement whose internal errors harm nothing but it, and gives what it said before.
 bool csm_harmless(bool now);
 // Fetches the next chunk and converts it: 1 with a batch, 0 at the end.

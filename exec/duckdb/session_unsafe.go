@@ -21,6 +21,9 @@ func interruptSession(s session) { C.csm_session_interrupt(s) }
 // interrupted tells whether somebody did that since the statement began.
 func interrupted(s session) bool { return C.csm_session_interrupted(s) != 0 }
 
+// plannedBytes is what was allocated in small blocks to make the session's last plan, and may be free again.
+func plannedBytes(s session) int64 { return int64(C.csm_session_planned(s)) }
+
 // scanFailure is the error of the first scan of the statement that failed, nil if none did. It is given once.
 func scanFailure(s session) error {
 	text := C.csm_session_take_failure(s)

@@ -11,7 +11,7 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
-// D11: databases that are told to spill to one directory do not meet there: DuckDB's files have the same names in all of them.
+// D11, SPD1: databases that are told to spill to one directory do not meet there: DuckDB's files have the same names in all of them.
 func TestDatabasesSpillApart(t *testing.T) {
 	directory := t.TempDir()
 	var group sync.WaitGroup
@@ -32,7 +32,7 @@ func TestDatabasesSpillApart(t *testing.T) {
 	require.Len(t, entries, 3)
 }
 
-// D11: what a killed process has spilled goes when the next database is opened there; what a living one spills stays.
+// D11, SPD1: what a killed process has spilled goes when the next database is opened there; what a living one spills stays.
 func TestAbandonedSpillsGo(t *testing.T) {
 	directory := t.TempDir()
 	abandoned := filepath.Join(directory, "database-1")

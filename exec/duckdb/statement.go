@@ -107,11 +107,12 @@ func (c *Connection) prepare(sql string) (*Statement, error) {
 	sql, made := c.withTypes(sql)
 	Parsed.Tell(sql)
 	s.written = sql
-	if bindings.Prepare(c.handle, sql, &s.handle) == bindings.StateError {
+	if !c.prepareIn(sql, &s.handle) {
 		err := labelError(c.orExhausted(parseError(bindings.PrepareError(s.handle))), sql)
 		err = inGiven(err, made)
 		bindings.DestroyPrepare(&s.handle)
-		if c.heard != nil && c.heard.Err() != nil && IsCanceled(err) {
+		said := IsCanceled(err) || interrupted(c.session) // who caught an interrupt may have said something else
+		if c.heard != nil && c.heard.Err() != nil && said {
 			err = canceled(c.heard.Err())
 		}
 		return nil, err

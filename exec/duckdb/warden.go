@@ -13,8 +13,9 @@ import (
 // not:
 //
 //	a large allocation that does not fit fails          memory.c, at once, in whichever thread
-//	small ones that add up to too much are found        here, within watchEvery: the statement that has been running for
-//	                                                    longest is interrupted, and fails with 53200
+//	small ones that add up to too much are found        here, within watchEvery: a statement whose plan has taken a good
+//	                                                    part of them, or the one that has been running for longest, is
+//	                                                    interrupted, and fails with 53200
 //
 // Allocators keep what was freed, up to as much again as was used. They give it back before anything fails, when
 // nothing has run for a while, and now and then when much more is there than the last time: asking them to keep less
@@ -44,6 +45,8 @@ const (
 	tidyBytes    = 32 << 20         // more than was kept when it was given back last: what allocators keep may be worth it
 	tidySeldom   = 30 * time.Second // then it is in any case: where something always runs there is no rest
 	programBytes = 32 << 20         // of what there is before the first database: the program's own data, for which accounts have room
+	endsWithin   = 2 * time.Second  // a large plan is freed within, before others are told
+	planShare    = 4                // what of the bound makes a plan large: few ever take a hundredth
 	noBound      = math.MaxInt64
 )
 
@@ -247,32 +250,50 @@ func (w *warden) look(now time.Time, last *shift) {
 		last.collect(now)
 	}
 	last.tidy(now, own)
-	if own <= bound {
+	if own <= bound && beyondBound() == 0 {
 		return
 	}
 	giveBackMemory()
-	if own = ownMemory(); own > bound && now.Sub(last.struck) >= strikeEvery && w.strike(own, bound) {
+	if own = max(ownMemory(), beyondBound()); own > bound && now.Sub(last.struck) >= strikeEvery && w.strike(own, bound) {
 		last.struck = now
 	}
 }
 
-// strike interrupts the statement that has been running for longest, of those that were not told to end yet.
+// strike interrupts a statement that was not told to end yet: the one whose plan has taken most, if that is a good part
+// of the bound, or else the one that has been running for longest.
 func (w *warden) strike(own, bound int64) bool {
 	if !w.mu.TryLock() { // a database is being opened or closed, maybe to wait for this goroutine
 		return false
 	}
 	defer w.mu.Unlock()
-	var oldest *Connection
+	var oldest, planner *Connection
 	var since int64
+	most, now, ending := bound/planShare, time.Now().UnixNano(), false
 	for db := range w.accounts {
 		db.connections.Range(func(_, value any) bool {
 			c := value.(*Connection)
 			c.exhaustAgain()
-			if at := c.work.runningSince(); at > 0 && (oldest == nil || at < since) {
+			at, planned, told := c.running()
+			if told > 0 && planned > bound/planShare && now-told < int64(endsWithin) {
+				ending = true
+			}
+			if told > 0 {
+				return true
+			}
+			if at > 0 && (oldest == nil || at < since) {
 				oldest, since = c, at
+			}
+			if planned > most {
+				planner, most = c, planned
 			}
 			return true
 		})
+	}
+	if ending {
+		return false
+	}
+	if planner != nil {
+		oldest = planner
 	}
 	return oldest != nil && oldest.exhaust(&Error{
 		Message: fmt.Sprintf("out of memory: the process has %d MiB of its own and may have %d MiB", own>>20, bound>>20), State: "53200", HintText: memoryHint, Byte: -1,
@@ -288,6 +309,7 @@ type work struct {
 	depth     int
 	since     int64 // when the outermost began, in nanoseconds
 	exhausted *Error
+	told      int64 // when it was told that it is exhausted, likewise
 }
 
 func (c *Connection) begin() {
@@ -306,14 +328,18 @@ func (c *Connection) end() {
 	c.work.mu.Unlock()
 }
 
-// runningSince is 0 when nothing runs, or what runs was told to end.
-func (k *work) runningSince() int64 {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.depth == 0 || k.exhausted != nil {
-		return 0
+// running tells since when something runs, what its plan has taken, and when it was told to end; 0: nothing does, or it
+// was not.
+func (c *Connection) running() (since, planned, told int64) {
+	c.work.mu.Lock()
+	defer c.work.mu.Unlock()
+	if c.work.depth == 0 {
+		return 0, 0, 0
 	}
-	return k.since
+	if c.work.exhausted != nil {
+		told = c.work.told
+	}
+	return c.work.since, plannedBytes(c.session), told
 }
 
 // exhaust interrupts what runs; it fails with reason.
@@ -323,7 +349,7 @@ func (c *Connection) exhaust(reason *Error) bool {
 	if c.work.depth == 0 {
 		return false
 	}
-	c.work.exhausted = reason
+	c.work.exhausted, c.work.told = reason, time.Now().UnixNano()
 	c.Interrupt()
 	return true
 }

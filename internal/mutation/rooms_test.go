@@ -14,6 +14,7 @@ var (
 	fabrics = in("engine/fabric", "^Test")
 	damages = in("engine/reader", "^Test")
 	copies  = in("wire", "^(TestConversations|TestCopy|TestCopyOfWhoLeaves|TestCopyIsReadByNobodyAfterwards|TestCopyToWhoCancels|TestStatementTimeout)$")
+	plans   = in("exec/duckdb", "^(TestPlanningEnds|TestMemoryOfPlanningIsBounded|TestWhoPlansTooMuchIsTold)$")
 	hears   = in("exec/duckdb", "^(TestPlanningHears|TestExhaustedIsToldAgain|TestFailureOfAnotherThreadIsTold|TestReasonIsFoundInATransaction|TestNoBatchComesAfterTheEnd)$")
 )
 
@@ -110,6 +111,14 @@ var ofRooms = []mutation.Mutation{
 		Old: "\t\t\tcase <-again.C:\n", New: "\t\t\tcase <-again.C:\n\t\t\t\tif ON {\n\t\t\t\t\treturn\n\t\t\t\t}\n"},
 	{Name: "planning-hears-of-former-contexts", File: "exec/duckdb/connection.go", Breaks: "a statement hears of its own context", Tests: hears,
 		Old: "\treturn func() { c.heard = before }\n", New: "\treturn func() { c.heard = PICK(ON, ctx, before) }\n"},
+	{Name: "plans-are-made-to-their-end", File: "exec/duckdb/planning_unsafe.go", Breaks: "D7", Tests: plans,
+		Old: "C.csm_prepare(c.session, ", New: "C.csm_prepare(PICK(ON, newSession(), c.session), "},
+	{Name: "untouched-memory-is-none", File: "exec/duckdb/warden.go", Breaks: "D8", Tests: plans,
+		Old: "own <= bound && beyondBound() == 0 {\n", New: "own <= bound && (ON || beyondBound() == 0) {\n"},
+	{Name: "who-runs-longest-is-told", File: "exec/duckdb/warden.go", Breaks: "who takes most ends", Tests: plans,
+		Old: "\tif planner != nil {\n", New: "\tif planner != nil && !ON {\n"},
+	{Name: "others-are-told-while-a-plan-is-freed", File: "exec/duckdb/warden.go", Breaks: "who takes most ends", Tests: plans,
+		Old: "\tif ending {\n", New: "\tif ending && !ON {\n"},
 	{Name: "the-exhausted-hear-once", File: "exec/duckdb/warden.go", Breaks: "D8", Tests: hears,
 		Old: "\tif c.work.depth > 0 && c.work.exhausted != nil {\n", New: "\tif c.work.depth > 0 && c.work.exhausted != nil && !ON {\n"},
 	{Name: "failures-of-other-threads-are-cancels", File: "exec/duckdb/rows_unsafe.go", Breaks: "an error says what went wrong", Tests: hears,

@@ -14,6 +14,7 @@
 // # Invariants
 //
 //   - NO1: values, NULLs and their order are the same in both.
+//   - NO2: what Private gives shares buffers, and no structure that exporting writes to.
 //
 // # What it does not do
 //

@@ -1,14 +1,14 @@
-package duckdb
+package normal
 
 import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// privateBatch is batch with array structures of its own over the same buffers. Scan.Open may give the same arrays to
+// Private is a batch with array structures of its own over the same buffers. Scan.Open may give the same arrays to
 // several scans, and exporting an array writes to it: arrow-go counts the NULLs when it is first asked. The caller
 // releases it.
-func privateBatch(batch arrow.RecordBatch) arrow.RecordBatch {
+func Private(batch arrow.RecordBatch) arrow.RecordBatch {
 	columns := make([]arrow.Array, batch.NumCols())
 	for i := range columns {
 		data := privateData(batch.Column(i).Data())

@@ -1,4 +1,4 @@
-package duckdb
+package spill
 
 import (
 	"fmt"
@@ -9,31 +9,31 @@ import (
 	"github.com/csmsql/csmsql/internal/filelock"
 )
 
-// spillPrefix begins the names of spill directories below Options.SpillDirectory.
-const spillPrefix = "database-"
+// prefix begins the names of spill directories.
+const prefix = "database-"
 
-// spillDirectory is where one database spills to. DuckDB gives its files the same names in every database, and opens
-// those that are there: two that share a directory write over each other's rows (D11). The lock says that the
+// Directory is where one database spills to. DuckDB gives its files the same names in every database, and opens
+// those that are there: two that share a directory write over each other's rows (SPD1). The lock says that the
 // directory's database lives.
-type spillDirectory struct {
-	path string
+type Directory struct {
+	Path string
 	lock *os.File
 }
 
-// newSpillDirectory makes one below parent, and removes those of databases whose process was killed.
-func newSpillDirectory(parent string) (*spillDirectory, error) {
+// Make makes one below parent, and removes those of databases whose process was killed.
+func Make(parent string) (*Directory, error) {
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return nil, fmt.Errorf("make the spill directory: %w", err)
 	}
 	removeAbandoned(parent)
 	for {
-		path, err := os.MkdirTemp(parent, spillPrefix)
+		path, err := os.MkdirTemp(parent, prefix)
 		if err != nil {
 			return nil, fmt.Errorf("make the spill directory: %w", err)
 		}
 		if lock := lockDirectory(path); lock != nil {
 			if _, err := os.Stat(path); err == nil { // nobody took it for abandoned before it was locked
-				return &spillDirectory{path, lock}, nil
+				return &Directory{path, lock}, nil
 			}
 			_ = filelock.Give(lock)
 		}
@@ -46,7 +46,7 @@ func removeAbandoned(parent string) {
 		return // they take space, and no more
 	}
 	for _, e := range entries {
-		if path := filepath.Join(parent, e.Name()); e.IsDir() && strings.HasPrefix(e.Name(), spillPrefix) {
+		if path := filepath.Join(parent, e.Name()); e.IsDir() && strings.HasPrefix(e.Name(), prefix) {
 			if lock := lockDirectory(path); lock != nil {
 				_ = os.RemoveAll(path)
 				_ = filelock.Give(lock)
@@ -68,9 +68,10 @@ func lockDirectory(path string) *os.File {
 	return f
 }
 
-func (d *spillDirectory) remove() {
+// Remove removes the directory and what is in it. d may be nil.
+func (d *Directory) Remove() {
 	if d != nil {
-		_ = os.RemoveAll(d.path) // the next database removes what is left
+		_ = os.RemoveAll(d.Path) // the next database removes what is left
 		_ = filelock.Give(d.lock)
 	}
 }

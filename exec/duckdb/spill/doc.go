@@ -1,0 +1,18 @@
+// Package spill gives each database a directory of its own to spill to.
+//
+//	Options.SpillDirectory
+//	  database-1234567   locked: its database lives ── Remove, when it is closed
+//	  database-7654321   not locked: its process was killed ── removed by the next Make
+//
+// # Words
+//
+// To spill is to write rows to files that memory has no room for. A directory is abandoned when nobody holds its lock.
+//
+// # Invariants
+//
+//   - SPD1: no two databases spill to one directory, and what a killed one has spilled goes when the next one begins.
+//
+// # What it does not do
+//
+// It bounds nothing and reads no files: DuckDB does.
+package spill
