@@ -67,8 +67,6 @@ func TestClausesThatAreNotKept(t *testing.T) {
 		"CREATE TABLE t (a int) PARTITION BY RANGE (a)":          "PARTITION BY",
 		"CREATE TABLE t PARTITION OF p DEFAULT":                  "PARTITION",
 		"CREATE TABLE t OF mytype":                               "OF",
-		"CREATE TABLE t (LIKE p)":                                "LIKE",
-		"CREATE TABLE t (LIKE p INCLUDING ALL)":                  "LIKE",
 		"CREATE TABLE t (a int GENERATED ALWAYS AS (1))":         "generated",
 		"CREATE TABLE t AS EXECUTE q":                            "EXECUTE",
 		"CREATE VIEW v AS SELECT 1 AS a WITH CHECK OPTION":       "CHECK OPTION",
