@@ -218,6 +218,17 @@ func TestAlteredTablesAreRestored(t *testing.T) {
 	exec(t, s, "ALTER TABLE t ADD COLUMN e int DEFAULT 5") // its number is no other column's
 	require.Equal(t, []string{"1|ok|7|5", "2|happy|3|5"}, rows(t, s, "SELECT * FROM t ORDER BY z"))
 
+	for _, types := range [][2]string{{"varchar(10)", "varchar(3)"}, {"text", "varchar(3)"}, {"varchar(10)", "char(3)"}} {
+		exec(t, s, "CREATE TABLE l (a "+types[0]+") WITH (retained_versions = 50)")
+		exec(t, s, "INSERT INTO l VALUES ('abcdefghij')") // 2
+		exec(t, s, "DELETE FROM l")
+		exec(t, s, "ALTER TABLE l ALTER a TYPE "+types[1])
+		exec(t, s, "ALTER TABLE l RESTORE TO (VERSION => 2)")
+		require.Equal(t, []string{"abcdefghij"}, rows(t, s, "SELECT a FROM l"), types)
+		exec(t, s, "INSERT INTO l VALUES ('0123456789')") // it is as wide as it was
+		exec(t, s, "DROP TABLE l")
+	}
+
 	exec(t, s, "CREATE TABLE q (a serial, b int GENERATED ALWAYS AS IDENTITY, c int) WITH (retained_versions = 50)")
 	exec(t, s, "INSERT INTO q (c) VALUES (1)") // 2
 	exec(t, s, "ALTER TABLE q ADD COLUMN d int")

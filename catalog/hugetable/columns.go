@@ -56,7 +56,11 @@ func SameNumbers(a, b *Version) bool {
 	}
 	was, _ := a.table.Columns.Metadata().GetValue(numbersKey)
 	is, _ := b.table.Columns.Metadata().GetValue(numbersKey)
-	return was == is && slices.EqualFunc(a.table.Columns.Fields(), b.table.Columns.Fields(),
+	return was == is && sameFields(a.table.Columns, b.table.Columns)
+}
+
+func sameFields(a, b *arrow.Schema) bool {
+	return slices.EqualFunc(a.Fields(), b.Fields(),
 		func(x, y arrow.Field) bool { return x.Name == y.Name && arrow.TypeEqual(x.Type, y.Type) })
 }
 
@@ -68,9 +72,7 @@ func SameColumns(a, b *Version) (bool, error) {
 		return false, err
 	}
 	is, err := numbersOf(b.table.Columns)
-	same := slices.EqualFunc(a.table.Columns.Fields(), b.table.Columns.Fields(),
-		func(x, y arrow.Field) bool { return x.Name == y.Name && arrow.TypeEqual(x.Type, y.Type) })
-	return same && slices.Equal(was.of, is.of), err
+	return sameFields(a.table.Columns, b.table.Columns) && slices.Equal(was.of, is.of), err
 }
 
 // DeclaredAs are the version's columns with all that others, which are the same columns, say of them; but their

@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/engine/cast"
+	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/namedtype"
@@ -43,6 +44,7 @@ func (a *alteration) restore(ctx context.Context, action statement.Action) error
 	if err != nil {
 		return err
 	}
+	same = same && slices.EqualFunc(former.Table().Columns.Fields(), a.table.Columns.Fields(), declaredAlike)
 	if !same {
 		if err := a.altered(ctx, former); err != nil {
 			return err
@@ -68,6 +70,13 @@ func (a *alteration) restore(ctx context.Context, action statement.Action) error
 		return err
 	}
 	return a.heldTo(ctx, columns, former)
+}
+
+// declaredAlike tells whether two columns have one declared type: rows of then may be longer than varchar(n) of now.
+func declaredAlike(was, is arrow.Field) bool {
+	then, _ := columntype.Of(was)
+	now, _ := columntype.Of(is)
+	return then == now
 }
 
 // liesThere is an error if rows of a version lie otherwise than plans could rely on.
