@@ -23,24 +23,11 @@ var listAggregates = wordSet("json_agg jsonb_agg json_object_agg jsonb_object_ag
 // builders take any number of arguments, as no macro does: an array, of the JSON texts of the arguments.
 var builders = wordSet("json_build_object jsonb_build_object json_build_array jsonb_build_array")
 
-// pathFunctions take an object and any number of steps into it.
-var pathFunctions = wordSet("json_extract_path json_extract_path_text jsonb_extract_path jsonb_extract_path_text")
-
-// pairFunctions give rows of two columns, key and value, behind FROM.
-var pairFunctions = wordSet("json_each json_each_text jsonb_each jsonb_each_text")
-
-// valueFunctions are rowFunctions whose column is named value if the alias of the table does not name it.
-var valueFunctions = wordSet(`json_array_elements json_array_elements_text jsonb_array_elements
-	jsonb_array_elements_text`)
-
 // rowFunctions give rows in PostgreSQL, of one column that the alias of the table names. In a select list there is a
 // list instead, by the name with TranslatedPrefix; DuckDB has unnest.
 var rowFunctions = wordSet(`generate_series generate_subscripts regexp_split_to_table string_to_table
 	json_array_elements jsonb_array_elements json_array_elements_text jsonb_array_elements_text json_object_keys
 	jsonb_object_keys regexp_matches unnest`)
-
-// truncated are the units to which date_trunc goes in another way than DuckDB's.
-var truncated = wordSet("decade century millennium")
 
 // call is one of a function that is being read.
 type call struct {
@@ -231,68 +218,6 @@ func (r *translation) build(c *call) {
 	r.insert(c.closing, "]", closes)
 }
 
-// extractPath writes json_extract_path(a, b, c) as csm_json_extract_path__of(a, ARRAY[b, c]).
-func (r *translation) extractPath(c *call) {
-	if len(c.arguments) == 0 || len(c.arguments) > len(c.commas)+1 || r.within(c, "variadic").Text != "" {
-		return
-	}
-	r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+c.name+"__of(")
-	if len(c.commas) == 0 {
-		r.insert(c.closing, ", CAST(ARRAY[] AS text[])", closes)
-		return
-	}
-	r.insert(c.arguments[1].Start, "CAST(ARRAY[", opens)
-	r.insert(c.closing, "] AS text[])", closes)
-}
-
-// objectOfTexts writes json_object('{a,b}') and json_object(ARRAY['a'], ARRAY['b']): of other arguments it is DuckDB's.
-func (r *translation) objectOfTexts(c *call) {
-	if len(c.arguments) == 0 || len(c.arguments) > 2 {
-		return
-	}
-	first, _ := c.arguments[0].Value()
-	if !(c.text(0) && strings.HasPrefix(strings.TrimSpace(first), "{")) && !c.arguments[0].Is("array") {
-		if c.name == "jsonb_object" {
-			r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+c.name+"(")
-		}
-		return
-	}
-	r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+c.name+"(")
-	for i, argument := range c.arguments {
-		if !c.text(i) {
-			continue
-		}
-		value, ok := argument.Value()
-		list, flat := arrayMembers(strings.TrimSpace(value))
-		switch {
-		case !ok || !strings.HasPrefix(value, "{") || !strings.HasSuffix(value, "}"):
-			r.refuse(argument, "22P02", "malformed array literal: "+strconv.Quote(value), "")
-		case !flat:
-			r.refuse(argument, "0A000", "arrays of arrays are not supported", "Give keys and values in two arrays.")
-		case strings.HasPrefix(list, "SELECT"): // there are none
-			r.replace(argument.Start, argument.End(), "CAST(ARRAY[] AS text[])")
-		default:
-			r.replace(argument.Start, argument.End(), "CAST(ARRAY["+list+"] AS text[])")
-		}
-	}
-}
-
-// pairsFrom writes FROM json_each(a) AS e as a query of what is in the list of its pairs.
-func (r *translation) pairsFrom(c *call, stop int) int {
-	const head = "(SELECT (csm_pair).key AS key, (csm_pair).value AS value"
-	more, counted := "", r.ordinality(stop)
-	if counted > stop {
-		more = ", row_number() OVER () AS ordinality"
-	}
-	r.replace(c.from, c.open.End(), head+more+" FROM unnest("+pgcatalog.TranslatedPrefix+c.name+"(")
-	r.insert(stop, ") AS csm_pairs(csm_pair))", closes)
-	if end, found := r.columnAlias(counted, ""); found {
-		return end
-	}
-	r.insert(stop, " AS "+c.name, closes)
-	return counted
-}
-
 // within is the first of the words that stands in a call, and in no parentheses there.
 func (r *translation) within(c *call, words ...string) (found lex.Token) {
 	depth := 0
@@ -448,68 +373,6 @@ func (r *translation) rowsFrom(c *call, stop int) int {
 	return end
 }
 
-// valuesFrom names the column of FROM json_array_elements(a) AS e. In PostgreSQL that is value, and e by itself is its
-// value, too: where the statement says e, the column is e, and e.value becomes e.e.
-func (r *translation) valuesFrom(c *call, stop int) int {
-	t := r.next(stop)
-	if t.Is("with") && r.next(t.End()).Is("ordinality") {
-		t = r.next(r.next(t.End()).End())
-	}
-	as := t.Is("as")
-	if as {
-		t = r.next(t.End())
-	}
-	if t.Kind != lex.Quoted && (t.Kind != lex.Word || !as && !isAlias(t)) {
-		r.insert(r.ordinalityEnd(stop), " AS "+c.name+"(value)", closes)
-		return r.ordinalityEnd(stop)
-	}
-	if r.next(t.End()).Is("(") {
-		return t.End()
-	}
-	alone, members := r.mentions(t)
-	if !alone {
-		r.insert(t.End(), "(value)", closes)
-		return t.End()
-	}
-	r.insert(t.End(), "("+t.Text+")", closes)
-	for _, member := range members {
-		r.replace(member.Start, member.End(), t.Text)
-	}
-	return t.End()
-}
-
-// ordinalityEnd is behind WITH ORDINALITY, if it stands there.
-func (r *translation) ordinalityEnd(at int) int {
-	with := r.next(at)
-	if word := r.next(with.End()); with.Is("with") && word.Is("ordinality") {
-		return word.End()
-	}
-	return at
-}
-
-// mentions tells whether the alias of a table is named by itself anywhere else in the text, and gives each value that
-// is named as its column.
-func (r *translation) mentions(alias lex.Token) (alone bool, members []lex.Token) {
-	name, _ := alias.Name()
-	var before lex.Token
-	for t := range r.read.Tokens() {
-		same, ok := t.Name()
-		isName := t.Kind == lex.Word || t.Kind == lex.Quoted
-		if isName && ok && same == name && t.Start != alias.Start && !before.Is(".") {
-			dot := r.read.Next(t.End())
-			column := r.read.Next(dot.End())
-			switch {
-			case !dot.Is("."):
-				alone = alone || !dot.Is("(") && !before.Is("as")
-			case column.Is("value") && !r.read.Next(column.End()).Is("("):
-				members = append(members, column)
-			}
-		}
-		before = t
-	}
-	return alone, members
-}
-
 // ordinality takes WITH ORDINALITY away, if it stands behind a table, and says what is behind it.
 func (r *translation) ordinality(stop int) int {
 	with := r.next(stop)
@@ -579,55 +442,6 @@ func (r *translation) valuesAlias(open lex.Token, stop int) int {
 	}
 	end, _ := r.columnAlias(stop, "("+strings.Join(names, ", ")+")")
 	return end
-}
-
-// timeParts are the fields of EXTRACT and date_part that DuckDB has with another meaning, or of another type, by the
-// words for them: the macros csm_extract__… and csm_date_part__… give them.
-var timeParts = map[string]string{
-	"year": "year", "years": "year", "decade": "decade", "decades": "decade", "century": "century",
-	"centuries": "century", "millennium": "millennium", "isoyear": "isoyear", "quarter": "quarter", "month": "month",
-	"months": "month", "week": "week", "weeks": "week", "day": "day", "days": "day", "dow": "dow", "isodow": "isodow",
-	"doy": "doy", "hour": "hour", "hours": "hour", "minute": "minute", "minutes": "minute", "second": "second",
-	"seconds": "second", "millisecond": "milliseconds", "milliseconds": "milliseconds",
-	"microsecond": "microseconds", "microseconds": "microseconds", "epoch": "epoch", "julian": "julian",
-	"timezone": "timezone", "timezone_hour": "timezone_hour", "timezone_minute": "timezone_minute",
-}
-
-// extract writes EXTRACT(year FROM a) as csm_extract__year(a).
-func (r *translation) extract(c *call) {
-	if len(c.arguments) != 1 {
-		return
-	}
-	field := c.arguments[0]
-	from := r.next(field.End())
-	if part := timePart(field); part != "" && from.Is("from") {
-		r.replace(c.from, from.End(), pgcatalog.TranslatedPrefix+"extract__"+part+"(")
-	}
-}
-
-// datePart writes date_part('year', a) as csm_date_part__year(a).
-func (r *translation) datePart(c *call) {
-	by := pgcatalog.TranslatedPrefix + "date_part"
-	if c.text(0) && len(c.commas) == 1 {
-		if part := timePart(c.arguments[0]); part != "" {
-			r.replace(c.from, c.commas[0].End(), by+"__"+part+"(")
-			return
-		}
-	}
-	r.replace(c.from, c.open.End(), by+"(")
-}
-
-// timePart is the field that a word or a string names.
-func timePart(t lex.Token) string {
-	name := lex.Fold(t.Text)
-	if t.Kind == lex.String {
-		value, ok := t.Value()
-		if !ok {
-			return ""
-		}
-		name = lex.Fold(value)
-	}
-	return timeParts[name]
 }
 
 // parseTime writes to_date and to_timestamp with a constant template in DuckDB's way.

@@ -23,7 +23,7 @@ func (r *translation) cast(c *call) {
 	value, kind := c.arguments[0], r.next(as.End())
 	r.float(kind)
 	alone := r.next(kind.End()).Start == c.closing
-	r.dimensions(value, r.next(value.End()).Start == as.Start, kind, r.typeName(kind))
+	r.dimensions(value, as.Start, kind, r.typeName(kind))
 	cut, _, _ := r.cuts(kind)
 	if r.next(value.End()).Start == as.Start && value.Kind == lex.String && cut == "" {
 		if by := r.literal(value, kind, alone); by != "" {
@@ -98,7 +98,7 @@ func (r *translation) castTo(operand lex.Token, start, colons int, kind lex.Toke
 	end := r.typeName(kind)
 	alone := end == kind.End()
 	r.float(kind)
-	r.dimensions(operand, whole, kind, end)
+	r.dimensions(operand, colons, kind, end)
 	if name, _, _ := r.cuts(kind); whole && operand.Kind == lex.String && name == "" {
 		if by := r.literal(operand, kind, alone); by != "" {
 			r.replace(kind.Start, kind.End(), by)
@@ -121,9 +121,9 @@ func (r *translation) castTo(operand lex.Token, start, colons int, kind lex.Toke
 }
 
 // dimensions makes as many brackets of the type of an array as its value has dimensions: to PostgreSQL text[] is the
-// type of arrays of any, to DuckDB each list has its own. end is behind the type; whole tells that operand is all of
-// the value.
-func (r *translation) dimensions(operand lex.Token, whole bool, kind lex.Token, end int) {
+// type of arrays of any, to DuckDB each list has its own. operand is the value's first token, stop is where what stands
+// behind it begins, end is behind the type.
+func (r *translation) dimensions(operand lex.Token, stop int, kind lex.Token, end int) {
 	given := 0
 	for t := kind; t.Start < end && !t.Ends(); t = r.next(t.End()) {
 		if t.Is("[") {
@@ -135,22 +135,46 @@ func (r *translation) dimensions(operand lex.Token, whole bool, kind lex.Token, 
 	}
 	has := 0
 	switch value, ok := operand.Value(); {
-	case whole && operand.Kind == lex.String && ok:
+	case operand.Kind == lex.String && ok && r.next(operand.End()).Start == stop:
 		shape, valid := shapeOf(value)
 		if !valid && strings.Contains(value[1:], "{") {
 			r.refuse(operand, "22P02", "malformed array literal: "+strconv.Quote(value), "")
 		}
 		has = len(shape)
 	default:
-		for t := operand; t.IsAny("(", "[", "array"); t = r.next(t.End()) {
-			if t.Is("[") {
-				has++
-			}
-		}
+		has = r.depthOf(operand, stop)
 	}
 	if has > given {
 		r.insert(end, strings.Repeat("[]", has-given), closes)
 	}
+}
+
+// depthOf is how many dimensions an array has that is written out between its first token and stop; 0: it is no such
+// value, or a part of it is taken, (ARRAY[1, 2])[1].
+func (r *translation) depthOf(first lex.Token, stop int) int {
+	open := first
+	if first.Is("array") {
+		open = r.next(first.End())
+	}
+	if !open.Is("[") && (!open.Is("(") || first.Is("array")) {
+		return 0
+	}
+	c := r.callAt("", open.Start, open)
+	if c.closing == len(r.sql) || r.next(c.closing+1).Start != stop {
+		return 0
+	}
+	inside := 0
+	if len(c.arguments) > 0 {
+		end := c.closing
+		if len(c.commas) > 0 {
+			end = c.commas[0].Start
+		}
+		inside = r.depthOf(c.arguments[0], end)
+	}
+	if open.Is("(") {
+		return inside
+	}
+	return 1 + inside
 }
 
 // shapeOf is how many elements each dimension of an array's text has; not valid: not all rows of it have as many.

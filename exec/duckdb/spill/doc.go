@@ -14,5 +14,6 @@
 //
 // # What it does not do
 //
-// It bounds nothing and reads no files: DuckDB does.
+// It bounds nothing and reads no files: DuckDB does. Directories are not those of internal/owneddir, which are known by
+// their process: a data directory outlives the container whose processes they were, and a lock does not.
 package spill
