@@ -242,22 +242,6 @@ static inline bool admit_block(size_t size, int64_t *looked) {
 	return true;
 }
 
-void *__wrap_duckdb_je_malloc(size_t size) {
-	int64_t looked;
-	if (!admit_block(size, &looked)) return NULL;
-	void *block = __real_duckdb_je_malloc(size);
-	if (looked) allocated(looked);
-	return block;
-}
-
-void *__wrap_duckdb_je_realloc(void *pointer, size_t size) {
-	int64_t looked;
-	if (!admit_block(size, &looked)) return NULL;
-	void *block = __real_duckdb_je_realloc(pointer, size);
-	if (looked) allocated(looked);
-	return block;
-}
-
 static _Thread_local size_t crumbs; // small allocations of this thread since its last look, with their headers
 
 // slow_down keeps a thread that makes many small allocations from running away from the warden, which needs a few ticks.
@@ -272,15 +256,44 @@ static void slow_down(void) {
 	nanosleep(&pause, NULL);
 }
 
-// admit_new is admit_block, but blocks that are too small for it are counted until there is a reason to slow down.
+// count_small counts what is too small for admit_block until there is a reason to slow down.
+static inline void count_small(size_t size) {
+	crumbs += size + 16;
+	if (crumbs < LARGE) return;
+	csm_planning_count((int64_t)crumbs);
+	crumbs = 0;
+	slow_down();
+}
+
+// admit_buffer is admit_block, but small blocks are counted as well, and refused to who plans and was told to end: to fold
+// a constant DuckDB allocates a vector for each call in it, before it works out any, and looks for no interrupt.
+static inline bool admit_buffer(size_t size, int64_t *looked) {
+	if (size >= COUNTED) return admit_block(size, looked);
+	*looked = 0;
+	count_small(size);
+	return !csm_planning_ended();
+}
+
+void *__wrap_duckdb_je_malloc(size_t size) {
+	int64_t looked;
+	if (!admit_buffer(size, &looked)) return NULL;
+	void *block = __real_duckdb_je_malloc(size);
+	if (looked) allocated(looked);
+	return block;
+}
+
+void *__wrap_duckdb_je_realloc(void *pointer, size_t size) {
+	int64_t looked;
+	if (!admit_block(size, &looked)) return NULL;
+	void *block = __real_duckdb_je_realloc(pointer, size);
+	if (looked) allocated(looked);
+	return block;
+}
+
+// admit_new is admit_block, but blocks that are too small for it are counted.
 static bool admit_new(size_t size) {
 	if (size < COUNTED) {
-		crumbs += size + 16;
-		if (crumbs >= LARGE) {
-			csm_planning_count((int64_t)crumbs);
-			crumbs = 0;
-			slow_down();
-		}
+		count_small(size);
 		return true;
 	}
 	int64_t looked;

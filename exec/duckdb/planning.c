@@ -22,6 +22,7 @@ extern char _ZTIN6duckdb18InterruptExceptionE[];
 
 // planning is the session whose statement this thread plans, or begins to run, which may plan it anew.
 static _Thread_local struct csm_session *planning;
+static _Thread_local struct csm_session *preparing; // whose statement it plans, and does not run
 
 static __attribute__((noinline, noreturn, cold)) void interrupt(void) {
 	void *exception = __cxa_allocate_exception(EXCEPTION_BYTES);
@@ -32,6 +33,11 @@ static __attribute__((noinline, noreturn, cold)) void interrupt(void) {
 void csm_planning_look(void) {
 	struct csm_session *session = planning;
 	if (__builtin_expect(session != NULL && csm_session_interrupted(session), 0)) interrupt();
+}
+
+bool csm_planning_ended(void) {
+	struct csm_session *session = planning;
+	return __builtin_expect(session != NULL && session == preparing && csm_session_interrupted(session), 0);
 }
 
 void csm_planning_count(int64_t bytes) {
@@ -47,7 +53,10 @@ struct csm_session *csm_planning(struct csm_session *now) {
 bool csm_prepare(struct csm_session *session, duckdb_connection connection, const char *sql, duckdb_prepared_statement *out) {
 	csm_session_hear(session);
 	struct csm_session *before = csm_planning(session);
+	struct csm_session *outer = preparing;
+	preparing = session;
 	bool done = duckdb_prepare(connection, sql, out) == DuckDBSuccess;
+	preparing = outer;
 	csm_planning(before);
 	return done;
 }

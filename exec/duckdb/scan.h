@@ -227,6 +227,8 @@ char *csm_session_take_failure(struct csm_session *session); // the caller frees
 
 // Says whose interrupts end what this thread plans (planning.c), NULL: nobody's; and gives whose did before.
 struct csm_session *csm_planning(struct csm_session *now);
+// Tells whether this thread plans a statement, and does not run it, whose session was interrupted.
+bool csm_planning_ended(void);
 // Counts small blocks that this thread allocates for what it plans; how much that was for the session's last plan.
 void csm_planning_count(int64_t bytes);
 void csm_session_count(struct csm_session *session, int64_t bytes);

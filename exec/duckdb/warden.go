@@ -363,10 +363,10 @@ func (c *Connection) exhaustAgain() {
 	}
 }
 
-// orExhausted prefers the warden's reason over DuckDB's "Interrupted!".
+// orExhausted prefers the warden's reason over DuckDB's "Interrupted!", and over a block that was refused for it.
 func (c *Connection) orExhausted(err error) error {
 	c.db.note(err)
-	if !IsCanceled(err) {
+	if e, ok := err.(*Error); !IsCanceled(err) && (!ok || e.State != "53200") {
 		return err
 	}
 	c.work.mu.Lock()
