@@ -125,10 +125,12 @@ func (r *Rule) query(pairs string) (string, error) {
 		return "", err
 	}
 	name := r.column()
-	text := with + "SELECT " + strings.Join(append(list, name+"."+name), ", ") + " FROM " + r.from(pairs)
+	from := r.from(pairs)
 	if where := r.condition(); where != "" {
-		text += " WHERE (" + where + "\n)"
+		from += " WHERE (" + where + "\n)"
 	}
+	rows := rewrite.RowsOf(r.update(), r.table.Name)
+	text := rewrite.Select(with, list, rows, []string{name + "." + name}, from)
 	fields := append(r.table.Columns.Fields(), arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int64})
 	columns := make([]string, len(fields))
 	for i, f := range fields {
@@ -155,12 +157,16 @@ func (r *Rule) question() (text string, conditions []rewrite.Condition, err erro
 	if err != nil {
 		return "", nil, err
 	}
-	set := make([]string, len(r.head.Conflict.Set))
-	for i, a := range r.head.Conflict.Set {
-		set[i] = a.Value
-		if r.head.Alias == "" {
-			set[i], _ = rewrite.WithoutSchema(r.table.Name, a.Value)
+	set := rewrite.RowsOf(r.update(), r.table.Name)
+	for _, a := range r.head.Conflict.Set {
+		if a.Row != nil {
+			continue
 		}
+		value := a.Value
+		if r.head.Alias == "" {
+			value, _ = rewrite.WithoutSchema(r.table.Name, a.Value)
+		}
+		set = append(set, value)
 	}
 	from := r.from(none)
 	return text, []rewrite.Condition{

@@ -24,6 +24,9 @@ func castTo(value, typ string) string { return "CAST((" + value + "\n) AS " + ty
 // the user wrote it, and Stores tells whether it has the columns' types all the same. parameters are the types that are
 // known of $1, $2, …. ok is false if the text is not for them.
 func (r Rewrite) Lookup(n *snapshot.Numbers, parameters []duckdb.ParameterType) (text dialect.Source, ok bool) {
+	if len(r.rows) > 0 {
+		return text, false
+	}
 	if r.values != nil && !r.Removes && cast.Generates(n.Version.Table().Columns) {
 		return text, false // generated columns are computed of what the others become (cast.Query)
 	}

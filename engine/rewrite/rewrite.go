@@ -35,6 +35,7 @@ type Rewrite struct {
 	says      func(table catalog.Table) ([]Condition, error)
 	values    valuesOf // nil: numbers are all it gives
 	assigned  []string // columns that get other values
+	rows      []string // what gives several columns theirs
 	returning *Returning
 }
 
@@ -84,6 +85,7 @@ func OfUpdate(head *statement.Update) (Rewrite, error) {
 		words = append(words, a.Value)
 		r.assigned = append(r.assigned, a.Column)
 	}
+	r.rows = rowsOf(head)
 	r.head = rows{head.With, head.Alias, strings.Join(words, " ")}
 	r.says = func(table catalog.Table) ([]Condition, error) { return conditions(head, table) }
 	r.values = func(version *catalog.TableVersion, qualifier string, as casts) ([]string, error) {
@@ -98,12 +100,13 @@ func conditions(head *statement.Update, table catalog.Table) ([]Condition, error
 	if err != nil {
 		return nil, err
 	}
+	maps.DeleteFunc(values, func(_ int, value string) bool { return isField(value) })
 	from := TableAs(head.Name, head.Alias)
 	if head.From != "" {
 		from += ", " + head.From
 	}
 	return []Condition{
-		{head.With, from, "UPDATE", slices.Collect(maps.Values(values))},
+		{head.With, from, "UPDATE", append(slices.Collect(maps.Values(values)), RowsOf(head, table.Name)...)},
 		{head.With, from, "WHERE", []string{head.Where}},
 	}, nil
 }
@@ -214,11 +217,14 @@ func (r Rewrite) query(n *snapshot.Numbers, table string, as casts) (string, err
 		}
 	}
 	others, _ := r.returning.besides(n.Column)
-	text := r.head.with + " SELECT " + strings.Join(append(append(list, others...), number), ", ") + " FROM " + from
 	if condition != "" {
-		text += " WHERE (" + condition + "\n)"
+		from += " WHERE (" + condition + "\n)"
 	}
-	return text, nil
+	rows := r.rows
+	if r.head.alias == "" {
+		rows = withoutSchemas(n.Version.Table().Name, rows)
+	}
+	return Select(r.head.with, list, rows, append(others, number), from), nil
 }
 
 // FromNumbered is a table in a FROM, and the numbers of its rows, which no words can mean.
@@ -275,6 +281,13 @@ func assignments(head *statement.Update, table catalog.Table) (map[int]string, e
 			return nil, sqlerror.New("42601", "multiple assignments to same column %q", a.Column)
 		}
 		values[i] = a.Value
+		if a.Row != nil {
+			if err := cast.MayUpdate(schema.Field(i)); err != nil {
+				return nil, err
+			}
+			values[i] = fieldOf(head, a)
+			continue
+		}
 		if a.Default {
 			var ok bool
 			if values[i], ok = cast.Default(schema.Field(i)); !ok {

@@ -131,6 +131,11 @@ func Refused(verb, text string, head any) error {
 	switch head := head.(type) {
 	case *statement.Update:
 		list, others = head.Returning, head.From
+		if slices.ContainsFunc(head.Set, func(a statement.Assignment) bool { return a.Row != nil }) {
+			return sqlerror.New("0A000",
+				"assigning a query's row to several columns of a temporary table is not supported").
+				WithHint("Use UPDATE … FROM, or one assignment for each column.")
+		}
 	case *statement.Delete:
 		list, others = head.Returning, head.Using
 	}

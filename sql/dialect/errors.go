@@ -13,6 +13,10 @@ import (
 	"github.com/csmsql/csmsql/sql/unsupported"
 )
 
+// RowQuery is what a query is called in DuckDB's text whose row gives several columns their values, behind a UNION ALL
+// that says how many.
+const RowQuery = "csm_row_of_values"
+
 // FromDuckDB turns an error of DuckDB about the text that it was given into one about the user's text.
 func FromDuckDB(err error, given, users string, made edit.List) error {
 	d, ok := err.(*duckdb.Error)
@@ -28,6 +32,13 @@ func FromDuckDB(err error, given, users string, made edit.List) error {
 	}
 	if m := tooLong.FindStringSubmatch(d.Message); m != nil {
 		e = sqlerror.New("22001", "value too long for type character varying(%s)", m[1])
+		e.Cause = err
+	}
+	if strings.HasPrefix(d.Message, "More than one row returned by a subquery") { // its hint is a setting of DuckDB's
+		e.Message, e.HintText = "more than one row returned by a subquery used as an expression", ""
+	}
+	if strings.HasPrefix(d.Message, "Set operations can only apply") && strings.Contains(given, RowQuery) {
+		e = sqlerror.New("42601", "number of columns does not match number of values")
 		e.Cause = err
 	}
 	if strings.HasPrefix(d.Message, "Cannot prepare multiple statements") {

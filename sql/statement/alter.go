@@ -166,25 +166,16 @@ func (c *cursor) restore(name Name, ifExists bool) (any, error) {
 	if !number && !c.accept("(", "timestamp") || !c.accept("=>") && !c.accept("=", ">") {
 		return nil, c.refuse("RESTORE TO anything but (VERSION => …) or (TIMESTAMP => …)", "")
 	}
-	value := c.next()
-	switch {
-	case number:
-		n, err := strconv.ParseUint(value.Text, 10, 63)
-		if err != nil || n == 0 {
-			return nil, &sqlerror.Error{
-				State: "0A000", Message: "a version is a whole number above 0, and a constant",
-				At: c.position(value.Start),
-			}
-		}
-		a.Version = n
-	default:
-		text, is := value.Value()
-		if !is || text == "" {
-			return nil, &sqlerror.Error{
-				State: "0A000", Message: "the time of a version is a constant", At: c.position(value.Start),
-			}
-		}
-		a.Time = text
+	value, wrong := c.next(), ""
+	if number {
+		a.Version, _ = strconv.ParseUint(value.Text, 10, 63) // 0 on error
+		wrong = "a version is a whole number above 0, and a constant"
+	} else {
+		a.Time, _ = value.Value()
+		wrong = "the time of a version is a constant"
+	}
+	if a.Version == 0 && a.Time == "" {
+		return nil, &sqlerror.Error{State: "0A000", Message: wrong, At: c.position(value.Start)}
 	}
 	if !c.accept(")") {
 		return nil, c.unexpected()

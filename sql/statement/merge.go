@@ -1,6 +1,7 @@
 package statement
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/csmsql/csmsql/sql/lex"
@@ -200,6 +201,9 @@ func (c *cursor) when() (w When, err error) {
 	case w.Matched && c.accept("update", "set"):
 		w.Action = MergeUpdate
 		w.Set, err = c.assignments()
+		if slices.ContainsFunc(w.Set, func(a Assignment) bool { return a.Row != nil }) {
+			err = c.refuse("assigning a query's row to several columns in a MERGE", "Assign each a query of its own.")
+		}
 	case !w.Matched && c.accept("insert"):
 		w.Action = MergeInsert
 		err = c.whenInsert(&w)

@@ -319,9 +319,14 @@ func (c *cursor) assignRow(set *[]Assignment, names []string, at []int) error {
 	if !c.accept("=") {
 		return c.unexpected()
 	}
+	if c.isQuery() {
+		c.assignQuery(set, names, at)
+		return nil
+	}
 	c.accept("row")
-	if !c.peek(0).Is("(") || startsQuery(c.peek(1)) && !c.peek(1).Is("(") {
-		return c.refuse("assigning a query's row to several columns", "Use UPDATE … FROM, or one assignment for each column.")
+	if !c.peek(0).Is("(") {
+		const wrong = "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression"
+		return &sqlerror.Error{State: "0A000", Message: wrong, At: c.position(c.peek(0).Start)}
 	}
 	c.next()
 	for i, name := range names {
@@ -341,4 +346,26 @@ func (c *cursor) assignRow(set *[]Assignment, names []string, at []int) error {
 		return c.unexpected()
 	}
 	return nil
+}
+
+// isQuery tells whether a query in parentheses is next.
+func (c *cursor) isQuery() bool {
+	look := *c
+	switch {
+	case !look.accept("("), look.peek(0).Is("(") && !look.isQuery():
+		return false
+	case !look.peek(0).Is("("):
+		return startsQuery(look.peek(0))
+	}
+	look.skip()
+	return !look.peek(0).Is(",") // a row whose first value is a query
+}
+
+// assignQuery reads a query whose row gives columns their values.
+func (c *cursor) assignQuery(set *[]Assignment, names []string, at []int) {
+	from, row := c.peek(0).Start, &RowQuery{Fields: len(names)}
+	c.skip()
+	for i, name := range names {
+		*set = append(*set, Assignment{Column: name, Value: c.since(from), At: at[i], Row: row, Field: i})
+	}
 }

@@ -142,7 +142,13 @@ type Assignment struct {
 	Column, Value string
 	At            int // position of the column in characters from 1
 	Default       bool
+	// Row: Value is a query in parentheses whose row gives several columns values, of which Field is this one, from 0.
+	Row   *RowQuery
+	Field int
 }
+
+// RowQuery gives values to so many columns.
+type RowQuery struct{ Fields int }
 
 // Delete removes rows of a table.
 type Delete struct {
