@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"github.com/csmsql/csmsql/internal/mark"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -151,10 +153,39 @@ func (r *Reader) WithDefault(f arrow.Field, c statement.Column, name string) (_ 
 		return f, sqlerror.New("42611", "column %q: bad default %s: %v", c.Name, c.Default, err)
 	}
 	check.Close()
+	if err := r.hasValue(f, c, name); err != nil {
+		return f, err
+	}
 	f = WithoutDefault(f)
 	f.Metadata = mark.With(f.Metadata, cast.DefaultKey, c.Default)
 	return f, nil
 }
+
+// hasValue refuses a default that is a string and stands for no value of the type, as PostgreSQL does when it reads the
+// definition. TRY_CAST ends no transaction, which a constant without a value does.
+func (r *Reader) hasValue(f arrow.Field, c statement.Column, name string) error {
+	literal := lex.DuckDB.Next(c.Default, 0)
+	value, ok := literal.Value()
+	if literal.Kind != lex.String || !ok || !lex.DuckDB.Next(c.Default, literal.End()).Ends() {
+		return nil
+	}
+	text := dialect.Expression(cast.ForColumn(c.Default, f))
+	none, err := r.Conn.Texts(context.Background(), "SELECT 'none' WHERE TRY_CAST("+text+" AS "+name+") IS NULL")
+	if err != nil || len(none) == 0 {
+		return nil //nolint:nilerr // who inserts the default is told
+	}
+	kind, state := strings.ToLower(cmp.Or(c.Type, name)), "22P02"
+	switch id := f.Type.ID(); {
+	case id == arrow.DATE32 || id == arrow.TIMESTAMP || id == arrow.TIME64 || id == arrow.INTERVAL_MONTH_DAY_NANO:
+		state = "22007"
+	case arrow.IsInteger(id) && wholeNumber.MatchString(value):
+		return sqlerror.New("22003", "column %q: default %q is out of range for type %s", c.Name, value, kind)
+	}
+	return sqlerror.New(state, "column %q: invalid input syntax for type %s: %q", c.Name, kind, value).
+		WithHint("It is the column's default.")
+}
+
+var wholeNumber = regexp.MustCompile(`^\s*[-+]?[0-9]+\s*$`)
 
 // Sequences are the names of those whose values the defaults of columns take.
 func Sequences(contents *catalog.Contents, columns *arrow.Schema) (names []catalog.TableName) {

@@ -98,6 +98,7 @@ var phrases = []struct{ phrase, state string }{
 	{"is undefined outside [-1,1]", "22003"},
 	{"divison by zero in based logarithm", "22012"},
 	{"Invalid UTF8 Codepoint", "54000"},
+	{"are only applicable to aggregate functions", "0A000"},
 	{"Date out of range", "22008"},
 	{"Time out of range", "22008"},
 	{"Date and time not in timestamp range", "22008"},

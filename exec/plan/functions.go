@@ -24,7 +24,8 @@ substring_grapheme subtract suffix tan tanh time_bucket timezone to_base64 to_da
 to_milliseconds to_minutes to_months to_seconds to_timestamp to_weeks to_years translate trim trunc try_strptime
 typeof ucase unhex unicode upper url_decode url_encode week weekday weekofyear xor year yearweek btrim extract overlay
 csm_bpchar csm_btrim csm_date_part csm_div csm_divide csm_divisor csm_extract csm_extract__epoch csm_lpad csm_mod
-csm_acosh csm_chr csm_exp csm_gcd csm_lcm csm_operator__power csm_pow csm_power csm_json csm_json_member csm_json_pointer
+csm_acosh csm_chr csm_exp csm_gcd csm_lcm csm_operator__power csm_pow csm_power
+csm_json csm_numeric__digits csm_json_member csm_json_pointer
 csm_numeric csm_text csm_text__boolean csm_operator__sqrt csm_operator__cbrt csm_round__even
 csm_date_trunc__century csm_date_trunc__millennium csm_octet_length
 csm_overlay csm_regexp_match csm_rpad csm_sha256 csm_substr csm_substr__pattern

@@ -92,6 +92,8 @@ func (r *translation) call(c *call, in clause) int {
 		return r.pairsFrom(c, stop)
 	case rowFunctions[c.name]:
 		r.rowsOf(c, in, stop)
+	case c.name == "lag" || c.name == "lead":
+		r.otherwise(c)
 	case pathFunctions[c.name]:
 		r.extractPath(c)
 	case c.name == "json_object", c.name == "jsonb_object":
@@ -130,6 +132,8 @@ func (r *translation) call(c *call, in clause) int {
 		return end
 	case builders[c.name]:
 		r.build(c)
+	case c.name == "string_agg" && len(c.arguments) == 2 && c.arguments[1].Is("null"):
+		r.replace(c.arguments[1].Start, c.arguments[1].End(), "''")
 	case (c.name == "array_agg" || c.name == "string_agg") && len(r.changes) == made:
 		r.sortDistinct(c)
 	case listAggregates[c.name]:
@@ -217,6 +221,28 @@ func (r *translation) build(c *call) {
 	}
 	r.insert(c.closing, "]", closes)
 }
+
+// otherwise gives the values of lag(i, 1, 0.7) as many digits behind the point as the number that stands for those that
+// are not there: DuckDB makes that a number of their type.
+func (r *translation) otherwise(c *call) {
+	if len(c.arguments) != 3 || len(c.commas) != 2 || c.arguments[0].Is(digitsName) {
+		return
+	}
+	number := c.arguments[2]
+	for number.IsAny("-", "+") {
+		number = r.next(number.End())
+	}
+	_, digits, point := strings.Cut(number.Text, ".")
+	alone := r.next(number.End()).Start == c.closing
+	if number.Kind != lex.Number || !point || !alone || strings.ContainsAny(digits, "eE") {
+		return
+	}
+	r.insert(c.arguments[0].Start, digitsName+"(", opens)
+	r.insert(c.commas[0].Start, ", 0."+strings.Repeat("0", len(digits))+")", closes)
+}
+
+// digitsName is the macro that gives a number so many digits behind the point at least as another has.
+const digitsName = pgcatalog.TranslatedPrefix + "numeric__digits"
 
 // within is the first of the words that stands in a call, and in no parentheses there.
 func (r *translation) within(c *call, words ...string) (found lex.Token) {

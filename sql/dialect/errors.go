@@ -102,7 +102,12 @@ var familiar = []struct {
 	ours   string
 }{
 	{regexp.MustCompile(`^No function matches .*'csm_divide\((.+), (.+)\)'\. .*$`), `operator does not exist: $1 / $2`},
-	{regexp.MustCompile(`^Macro csm_(\w+)\(\) does not support`), `function $1 does not support`},
+	{regexp.MustCompile(`^Macro csm_([a-z0-9_]+?)(?:__\w+)?\(\) does not support`), `function $1 does not support`},
+	{regexp.MustCompile(`^Function "csm_([a-z0-9_]+?)(?:__\w+)?" is a Macro Function\..*$`),
+		`DISTINCT, FILTER and ORDER BY are not supported in $1() of such values`},
+	{regexp.MustCompile(`"csm_divide\(([^,()]+), ([^,()]+)\)"`), `"$1 / $2"`},
+	{regexp.MustCompile(`\bcsm_operator__power\(([^,()]+), ([^,()]+)\)`), `$1 ^ $2`},
+	{regexp.MustCompile(`\bcsm_([a-z][a-z0-9_]*?)(?:__\w+)?\(`), `$1(`},
 	{unknownTable, `relation "$1" does not exist`},
 	{regexp.MustCompile(`^Referenced column "(.+)" not found in FROM clause!$`), `column "$1" does not exist`},
 	{regexp.MustCompile(`^Referenced table "(.+)" not found!$`), `missing FROM-clause entry for table "$1"`},

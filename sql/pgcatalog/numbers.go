@@ -13,6 +13,7 @@ import (
 // Object IDs of the types that are read here (pg_type.dat).
 const (
 	booleanType = 16
+	byteaType   = 17
 	bigintType  = 20
 	smallType   = 21
 	integerType = 23

@@ -79,7 +79,7 @@ func NeedsTypes(parsed *pg.ParseResult) bool {
 				return true
 			}
 			switch lastText(x.Funcname) {
-			case "sum", "avg", "round", "date_trunc", "csm_divide", "csm_text", "concat", "concat_ws",
+			case "sum", "avg", "round", "date_trunc", "csm_divide", "csm_text", "concat", "concat_ws", "string_agg",
 				"csm_date_trunc__decade", "csm_date_trunc__century", "csm_date_trunc__millennium":
 				return true
 			}
@@ -171,6 +171,8 @@ func (w *translation) call(x *pg.Node) {
 	case (name == "sum" || name == "avg") && last == intervalType && f.Over == nil && f.AggFilter == nil &&
 		!f.AggDistinct:
 		w.rename(f, TranslatedPrefix+name+"__interval")
+	case name == "string_agg" && len(f.Args) == 2 && w.of(f.Args[0]) == byteaType:
+		w.rename(f, TranslatedPrefix+"string_agg__bytea")
 	case name == "sum":
 		w.sum(x)
 	case countsWhole(f):

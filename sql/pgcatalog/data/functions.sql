@@ -269,6 +269,8 @@ CREATE MACRO pg_session.csm_json_object_keys(x) AS CASE coalesce(json_type(CAST(
 CREATE MACRO pg_session.csm_jsonb_object_keys(x) AS CASE coalesce(json_type(CAST(x AS JSON)), 'OBJECT') WHEN 'OBJECT' THEN json_keys(CAST(x AS JSON))
   WHEN 'ARRAY' THEN error('22023: cannot call jsonb_object_keys on an array') ELSE error('22023: cannot call jsonb_object_keys on a scalar') END;
 CREATE MACRO pg_session.csm_numeric(x VARCHAR) AS CAST(x AS DOUBLE), (x) AS x + CAST(0 AS DECIMAL(1, 0));
+CREATE MACRO pg_session.csm_numeric__digits(x, zero) AS x + zero;
+CREATE MACRO pg_session.csm_string_agg__bytea(x, separator) AS unhex(string_agg(hex(x), hex(CAST(separator AS BLOB))));
 CREATE MACRO pg_session.csm_mod(a, b) AS a % pg_session.csm_divisor(b);
 CREATE MACRO pg_session.csm_div(a BIGINT, b BIGINT) AS csm_divide(a, b), (a DOUBLE, b DOUBLE) AS trunc(csm_divide(a, b));
 CREATE MACRO pg_session.csm_octet_length(x VARCHAR) AS strlen(x), (x BLOB) AS octet_length(x);
