@@ -107,8 +107,18 @@ func timeExpression(template string) (string, bool) {
 		}
 	}
 	flush()
-	return strings.Join(parts, " || "), found
+	expression := strings.Join(parts, " || ")
+	if yearFormat.MatchString(expression) {
+		return "CASE WHEN date_part('year', csm_time) > 0 THEN " + expression + " WHEN isfinite(csm_time) THEN error('" +
+			beforeChrist + "') END", found
+	}
+	return "CASE WHEN isfinite(csm_time) THEN " + expression + " END", found
 }
+
+// Of what is infinite PostgreSQL's text is NULL; of years before Christ DuckDB's strftime knows none.
+const beforeChrist = "0A000: to_char() of a year before Christ needs BC in its template"
+
+var yearFormat = regexp.MustCompile(`%[YyG]`)
 
 // patternAt is the pattern that a template begins with, empty for one that is left to the macro and for what is none.
 func patternAt(template string) string {

@@ -156,8 +156,8 @@ CREATE MACRO pg_compat.char_number(x, template) AS '';
 -- none when to_char is made, which is therefore done before there is a choice.
 CREATE MACRO pg_compat.char_typed(x, template) AS CAST(NULL AS VARCHAR);
 CREATE MACRO pg_session.to_char(x, template) AS list_transform([{'x': x, 'template': CAST(template AS VARCHAR)}], lambda csm_call: pg_compat.char_typed(csm_call.x, csm_call.template))[1];
-CREATE OR REPLACE MACRO pg_compat.char_typed(x TIMESTAMP, template VARCHAR) AS array_to_string(list_transform(CASE WHEN x IS NOT NULL THEN pg_compat.char_patterns(template) END, lambda p: list_transform([pg_compat.char_date(x, p.token, p.core)], lambda text: CASE WHEN p.th THEN pg_compat.char_th(text, p.token) ELSE text END)[1]), ''),
-  (x TIMESTAMPTZ, template VARCHAR) AS array_to_string(list_transform(CASE WHEN x IS NOT NULL THEN pg_compat.char_patterns(template) END, lambda p: list_transform([pg_compat.char_zone(x, p.token, p.core)], lambda text: CASE WHEN p.th THEN pg_compat.char_th(text, p.token) ELSE text END)[1]), ''),
+CREATE OR REPLACE MACRO pg_compat.char_typed(x TIMESTAMP, template VARCHAR) AS array_to_string(list_transform(CASE WHEN isfinite(x) THEN pg_compat.char_patterns(template) END, lambda p: list_transform([pg_compat.char_date(x, p.token, p.core)], lambda text: CASE WHEN p.th THEN pg_compat.char_th(text, p.token) ELSE text END)[1]), ''),
+  (x TIMESTAMPTZ, template VARCHAR) AS array_to_string(list_transform(CASE WHEN isfinite(x) THEN pg_compat.char_patterns(template) END, lambda p: list_transform([pg_compat.char_zone(x, p.token, p.core)], lambda text: CASE WHEN p.th THEN pg_compat.char_th(text, p.token) ELSE text END)[1]), ''),
   (x INTERVAL, template VARCHAR) AS array_to_string(list_transform(CASE WHEN x IS NOT NULL THEN pg_compat.char_patterns(template) END, lambda p: pg_compat.char_clock(x, p.token, p.core)), ''),
   (x BIGINT, template VARCHAR) AS pg_compat.char_number(CAST(x AS DECIMAL(38, 10)), template), (x DOUBLE, template VARCHAR) AS pg_compat.char_number(CAST(x AS DECIMAL(38, 10)), template),
   (x DECIMAL(38, 10), template VARCHAR) AS pg_compat.char_number(x, template);
@@ -184,18 +184,20 @@ CREATE MACRO pg_compat.char_era(x, token) AS list_transform([CASE WHEN date_part
 CREATE MACRO pg_compat.char_roman(x, token) AS list_transform([['I', 'II', 'III', 'IV', 'V', 'VI', 'VII', 'VIII', 'IX', 'X', 'XI', 'XII'][date_part('month', x)]],
   lambda r: list_transform([CASE WHEN token[1:2] IN ('FM', 'fm') THEN r ELSE rpad(r, 4, ' ') END], lambda s: CASE WHEN ends_with(token, 'rm') THEN lower(s) ELSE s END)[1])[1];
 CREATE MACRO pg_compat.char_half(x, token) AS list_transform([CASE WHEN date_part('hour', x) < 12 THEN 'a' ELSE 'p' END], lambda h: list_transform([CASE WHEN contains(token, '.') THEN h || '.m.' ELSE h || 'm' END], lambda s: CASE WHEN contains(upper(token), token) THEN upper(s) ELSE s END)[1])[1];
+CREATE MACRO pg_compat.char_year(x) AS CASE WHEN date_part('year', x) > 0 THEN date_part('year', x) ELSE 1 - date_part('year', x) END;
+CREATE MACRO pg_compat.char_isoyear(x) AS CASE WHEN date_part('isoyear', x) > 0 THEN date_part('isoyear', x) ELSE 1 - date_part('isoyear', x) END;
 CREATE OR REPLACE MACRO pg_compat.char_date(x, token, core) AS CASE core
   WHEN 'AM' THEN pg_compat.char_half(x, token) WHEN 'PM' THEN pg_compat.char_half(x, token) WHEN 'A.M.' THEN pg_compat.char_half(x, token) WHEN 'P.M.' THEN pg_compat.char_half(x, token)
-  WHEN 'Y,YYY' THEN CAST(date_part('year', x) // 1000 AS VARCHAR) || ',' || lpad(CAST(date_part('year', x) % 1000 AS VARCHAR), 3, '0')
-  WHEN 'YYY' THEN pg_compat.char_pad(date_part('year', x) % 1000, 3, token) WHEN 'YY' THEN pg_compat.char_pad(date_part('year', x) % 100, 2, token) WHEN 'Y' THEN CAST(date_part('year', x) % 10 AS VARCHAR)
-  WHEN 'IYYY' THEN pg_compat.char_pad(date_part('isoyear', x), 4, token) WHEN 'IW' THEN pg_compat.char_pad(date_part('week', x), 2, token)
+  WHEN 'Y,YYY' THEN CAST(pg_compat.char_year(x) // 1000 AS VARCHAR) || ',' || lpad(CAST(pg_compat.char_year(x) % 1000 AS VARCHAR), 3, '0')
+  WHEN 'YYYY' THEN pg_compat.char_pad(pg_compat.char_year(x), 4, token) WHEN 'YYY' THEN pg_compat.char_pad(pg_compat.char_year(x) % 1000, 3, token) WHEN 'YY' THEN pg_compat.char_pad(pg_compat.char_year(x) % 100, 2, token) WHEN 'Y' THEN CAST(pg_compat.char_year(x) % 10 AS VARCHAR)
+  WHEN 'IYYY' THEN pg_compat.char_pad(pg_compat.char_isoyear(x), 4, token) WHEN 'IW' THEN pg_compat.char_pad(date_part('week', x), 2, token)
   WHEN 'ID' THEN CAST(date_part('isodow', x) AS VARCHAR) WHEN 'IDDD' THEN pg_compat.char_pad((date_part('week', x) - 1) * 7 + date_part('isodow', x), 3, token)
   WHEN 'MONTH' THEN pg_compat.char_wide(monthname(x), token) WHEN 'MON' THEN pg_compat.char_name(monthname(x)[:3], token) WHEN 'DAY' THEN pg_compat.char_wide(dayname(x), token) WHEN 'DY' THEN pg_compat.char_name(dayname(x)[:3], token)
   WHEN 'DDD' THEN pg_compat.char_pad(date_part('doy', x), 3, token) WHEN 'D' THEN CAST(date_part('dow', x) + 1 AS VARCHAR) WHEN 'W' THEN CAST((date_part('day', x) - 1) // 7 + 1 AS VARCHAR)
-  WHEN 'WW' THEN pg_compat.char_pad((date_part('doy', x) - 1) // 7 + 1, 2, token) WHEN 'CC' THEN pg_compat.char_pad(date_part('century', x), 2, token) WHEN 'J' THEN CAST(CAST(floor(date_part('julian', x)) AS BIGINT) AS VARCHAR)
+  WHEN 'WW' THEN pg_compat.char_pad((date_part('doy', x) - 1) // 7 + 1, 2, token) WHEN 'CC' THEN CASE WHEN date_part('century', x) < 0 THEN '-' ELSE '' END || pg_compat.char_pad(abs(date_part('century', x)), 2, token) WHEN 'J' THEN CAST(CAST(floor(date_part('julian', x)) AS BIGINT) AS VARCHAR)
   WHEN 'Q' THEN CAST(date_part('quarter', x) AS VARCHAR) WHEN 'RM' THEN pg_compat.char_roman(x, token)
   WHEN 'BC' THEN pg_compat.char_era(x, token) WHEN 'AD' THEN pg_compat.char_era(x, token) WHEN 'B.C.' THEN pg_compat.char_era(x, token) WHEN 'A.D.' THEN pg_compat.char_era(x, token)
-  WHEN 'IYY' THEN pg_compat.char_pad(date_part('isoyear', x) % 1000, 3, token) WHEN 'IY' THEN pg_compat.char_pad(date_part('isoyear', x) % 100, 2, token) WHEN 'I' THEN CAST(date_part('isoyear', x) % 10 AS VARCHAR)
+  WHEN 'IYY' THEN pg_compat.char_pad(pg_compat.char_isoyear(x) % 1000, 3, token) WHEN 'IY' THEN pg_compat.char_pad(pg_compat.char_isoyear(x) % 100, 2, token) WHEN 'I' THEN CAST(pg_compat.char_isoyear(x) % 10 AS VARCHAR)
   ELSE pg_compat.char_clock(x, token, core) END;
 CREATE OR REPLACE MACRO pg_compat.char_zone(x, token, core) AS CASE core
   WHEN 'TZ' THEN list_transform([replace(strftime(x, '%Z'), 'Etc/', '')], lambda z: CASE WHEN token = lower(token) THEN lower(z) ELSE z END)[1] WHEN 'TZM' THEN lpad(CAST(abs(date_part('timezone_minute', x)) AS VARCHAR), 2, '0')
