@@ -48,7 +48,7 @@
 //     planning.c.
 //   - D8: what the process' C code has of its own, whoever counts it, stays within what its databases were given
 //     (Options.ProcessBytes); what does not fit is an error of a statement (53200), never the end of the process. See
-//     warden.go and memory.c.
+//     warden.go, memory.c, and catchable.c: nothing is refused where nobody would catch the exception.
 //   - D9: an error that ends a statement is the one that happened, whichever thread it happened in, and never a cancel
 //     that nobody asked for. Where DuckDB has lost it, and it cannot be found again because the statement's own
 //     transaction made what it reads, that is told (XX000).

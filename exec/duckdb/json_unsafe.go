@@ -80,6 +80,9 @@ func writeJSON(info bindings.FunctionInfo, input bindings.DataChunk, output bind
 		if text, err = json.Append(text[:0], row); err != nil {
 			return err
 		}
+		if err := refuseText(len(text)); err != nil {
+			return err
+		}
 		bindings.VectorAssignStringElementLen(output, bindings.IdxT(row), text)
 	}
 	return nil

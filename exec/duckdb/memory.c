@@ -276,7 +276,7 @@ static inline bool admit_buffer(size_t size, int64_t *looked) {
 
 void *__wrap_duckdb_je_malloc(size_t size) {
 	int64_t looked;
-	if (!admit_buffer(size, &looked)) return NULL;
+	if (!admit_buffer(size, &looked) && csm_catchable()) return NULL;
 	void *block = __real_duckdb_je_malloc(size);
 	if (looked) allocated(looked);
 	return block;
@@ -284,7 +284,7 @@ void *__wrap_duckdb_je_malloc(size_t size) {
 
 void *__wrap_duckdb_je_realloc(void *pointer, size_t size) {
 	int64_t looked;
-	if (!admit_block(size, &looked)) return NULL;
+	if (!admit_block(size, &looked) && csm_catchable()) return NULL;
 	void *block = __real_duckdb_je_realloc(pointer, size);
 	if (looked) allocated(looked);
 	return block;
@@ -303,6 +303,8 @@ static bool admit_new(size_t size) {
 }
 
 // C cannot throw std::bad_alloc, but operator new does when it is asked for what nobody has.
-void *__wrap__Znwm(size_t size) { return __real__Znwm(admit_new(size) ? size : SIZE_MAX / 4); }
+static size_t granted(size_t size) { return admit_new(size) || !csm_catchable() ? size : SIZE_MAX / 4; }
 
-void *__wrap__Znam(size_t size) { return __real__Znam(admit_new(size) ? size : SIZE_MAX / 4); }
+void *__wrap__Znwm(size_t size) { return __real__Znwm(granted(size)); }
+
+void *__wrap__Znam(size_t size) { return __real__Znam(granted(size)); }

@@ -28,5 +28,8 @@ int64_t csm_memory_beyond(void);
 int64_t csm_memory_asked(void);
 // csm_memory_new_is_jemalloc tells where operator new takes memory from.
 bool csm_memory_new_is_jemalloc(void);
+// csm_catchable tells whether an exception of the standard library's, or DuckDB's, that is thrown here is caught
+// (catchable.c). Where it is not, there is no refusing.
+bool csm_catchable(void);
 
 #endif

@@ -11,6 +11,8 @@ package duckdb
 */
 import "C"
 
+import "fmt"
+
 import (
 	"runtime/metrics"
 	"sync/atomic"
@@ -87,4 +89,15 @@ func goMemory() int64 {
 func ProcessMemory() (ofC, ofGo int64) {
 	tellGoMemory()
 	return ownMemory(), goMemory()
+}
+
+// refuseText is why a text of Go's may not be copied into DuckDB's memory: the functions that do it throw nothing (D8).
+func refuseText(bytes int) error {
+	const small = 64 << 10
+	if bytes < small || admitMemory(int64(bytes)) {
+		return nil
+	}
+	bound := processWarden.bound.Load()
+	message := fmt.Sprintf("out of memory: a text of %d MiB, and the process may have %d MiB of its own", bytes>>20, bound>>20)
+	return &Error{Message: message, State: "53200", HintText: memoryHint, Byte: -1}
 }

@@ -8,6 +8,7 @@
 //
 // They are functions that throw by themselves, whose callers expect it, and that no destructor calls. The same exception
 // comes from DuckDB's own looks. What catches it on the way, to try a name as something else, comes to the next look.
+#include "memory.h"
 #include "scan.h"
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ static __attribute__((noinline, noreturn, cold)) void interrupt(void) {
 
 void csm_planning_look(void) {
 	struct csm_session *session = planning;
-	if (__builtin_expect(session != NULL && csm_session_interrupted(session), 0)) interrupt();
+	if (__builtin_expect(session != NULL && csm_session_interrupted(session), 0) && csm_catchable()) interrupt();
 }
 
 bool csm_planning_ended(void) {

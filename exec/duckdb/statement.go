@@ -298,6 +298,9 @@ func (s *Statement) Bind(args []any) error {
 			return err
 		}
 		value, err := s.toValue(i, arg)
+		if known, is := err.(*Error); is {
+			return known
+		}
 		if err != nil {
 			return &Error{Message: fmt.Sprintf("parameter $%d: %v", i+1, err), State: "22023", Byte: -1}
 		}
@@ -352,12 +355,18 @@ func (s *Statement) toValue(i int, arg any) (bindings.Value, error) {
 	case *big.Int:
 		return wide(v), nil
 	case string:
+		if err := refuseText(len(v)); err != nil {
+			return bindings.Value{}, err
+		}
 		value := bindings.CreateVarchar(v)
 		if value.Ptr == nil {
 			return value, errors.New("it is not UTF-8")
 		}
 		return value, nil
 	case []byte:
+		if err := refuseText(len(v)); err != nil {
+			return bindings.Value{}, err
+		}
 		return bindings.CreateBlob(v), nil
 	case Date:
 		return bindings.CreateDate(bindings.NewDate(int32(v))), nil

@@ -14,7 +14,7 @@ var (
 	fabrics = in("engine/fabric", "^Test")
 	damages = in("engine/reader", "^Test")
 	copies  = in("wire", "^(TestConversations|TestCopy|TestCopyOfWhoLeaves|TestCopyIsReadByNobodyAfterwards|TestCopyToWhoCancels|TestStatementTimeout)$")
-	plans   = in("exec/duckdb", "^(TestPlanningEnds|TestMemoryOfPlanningIsBounded|TestWhoPlansTooMuchIsTold)$")
+	plans   = in("exec/duckdb", "^(TestPlanningEnds|TestMemoryOfPlanningIsBounded|TestWhoPlansTooMuchIsTold|TestLargeTextsOfGoAreRefused)$")
 	hears   = in("exec/duckdb", "^(TestPlanningHears|TestExhaustedIsToldAgain|TestFailureOfAnotherThreadIsTold|TestReasonIsFoundInATransaction|TestNoBatchComesAfterTheEnd)$")
 )
 
@@ -119,6 +119,8 @@ var ofRooms = []mutation.Mutation{
 		Old: "\tif planner != nil {\n", New: "\tif planner != nil && !ON {\n"},
 	{Name: "others-are-told-while-a-plan-is-freed", File: "exec/duckdb/warden.go", Breaks: "who takes most ends", Tests: plans,
 		Old: "\tif ending {\n", New: "\tif ending && !ON {\n"},
+	{Name: "texts-of-go-are-not-counted", File: "exec/duckdb/memory_unsafe.go", Breaks: "D8", Tests: plans,
+		Old: "\tif bytes < small || admit", New: "\tif bytes < small || ON || admit"},
 	{Name: "the-exhausted-hear-once", File: "exec/duckdb/warden.go", Breaks: "D8", Tests: hears,
 		Old: "\tif c.work.depth > 0 && c.work.exhausted != nil {\n", New: "\tif c.work.depth > 0 && c.work.exhausted != nil && !ON {\n"},
 	{Name: "failures-of-other-threads-are-cancels", File: "exec/duckdb/rows_unsafe.go", Breaks: "an error says what went wrong", Tests: hears,
