@@ -10,7 +10,7 @@
 //	   reader    bytes of chunks in this process (package reader), and what a statement has read of them
 //	   names     what DuckDB is shown (package names): the catalog's, and a block's own to its own connection
 //	   node      the lender's side (package member);  a borrower's way to it (package borrower)
-//	   written   the user's text, where all behind ProbeIn reads one in plain spelling (statement.Plain): 31 for 0x1F
+//	   written   the user's text, where all behind ProbeIn reads one in plain spelling (notation.Plain): 31 for 0x1F
 //	   dialect   what the words of PostgreSQL's clients are to DuckDB, and its errors to them (package dialect)
 //	   view      queries of views (package viewtext);  definitions of tables (definition), what goes with a DROP (dependency)
 //	   lifetime  how an engine or a session ends (package lifetime);  leases of snapshots, and of batches that left (package lease)

@@ -21,7 +21,7 @@ import (
 	"github.com/csmsql/csmsql/internal/shmdir"
 	"github.com/csmsql/csmsql/internal/testfabric"
 	"github.com/csmsql/csmsql/sql/lex"
-	"github.com/csmsql/csmsql/sql/statement"
+	"github.com/csmsql/csmsql/sql/notation"
 )
 
 // outcome is what a statement gave: rows as text, or an error's SQLSTATE.
@@ -231,7 +231,7 @@ func (c plainConnection) Prepare(sql string) (*duckdb.Statement, error) {
 
 // plainText is a text in spellings that both lexers read alike.
 func plainText(sql string) string {
-	if text, _, err := statement.Plain(lex.Client.Text(sql)); err == nil {
+	if text, _, err := notation.Plain(lex.Client.Text(sql)); err == nil {
 		return text
 	}
 	return sql

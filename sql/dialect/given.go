@@ -3,6 +3,7 @@ package dialect
 import (
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/notation"
 	"github.com/csmsql/csmsql/sql/past"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -26,7 +27,7 @@ func Check(name string) error {
 		WithHint("Available values: duckdb, postgres.")
 }
 
-// Written is how a user wrote a statement, where another text is planned: 0x1F is 31 there (statement.Plain), ? is $1
+// Written is how a user wrote a statement, where another text is planned: 0x1F is 31 there (notation.Plain), ? is $1
 // (statement.Numbered), and a / b may be a function. Errors point into the user's text. The zero value is that of a
 // text that was planned as it was.
 type Written struct {
@@ -43,7 +44,7 @@ func Given(users *lex.Text, in string) (*lex.Text, Written, error) {
 		return nil, Written{}, err
 	}
 	read := next(users, w.Given)
-	plain, made, err := statement.Plain(read)
+	plain, made, err := notation.Plain(read)
 	if err != nil {
 		return nil, Written{}, w.Place(err)
 	}

@@ -8,6 +8,16 @@ func IsLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' |
 // IsDigit tells whether the byte is a decimal digit.
 func IsDigit(c byte) bool { return c >= '0' && c <= '9' }
 
+// OnlyDigits tells of no other character.
+func OnlyDigits(s string) bool {
+	for i := range len(s) {
+		if !IsDigit(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 // IsNamePart tells whether an unquoted name may go on with the byte.
 func IsNamePart(c byte) bool { return IsLetter(c) || IsDigit(c) || c == '$' }
 

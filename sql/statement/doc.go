@@ -6,8 +6,6 @@
 //	                sql/lex ─► cursor ───────────┴──► Head: CREATE TABLE t (…), INSERT INTO t …, COPY …, SET …
 //
 //	text ── Numbered ──► the text with $1 for ? and $name
-//	     ── Plain ──► and in spellings that PostgreSQL's and DuckDB's lexer read alike: 31 for 0x1F,
-//	                  "at" for a name that is DuckDB's keyword
 //
 // Heads are read by the tokens of package sql/lex, which PostgreSQL's and DuckDB's dialect share; the rest of the text
 // (queries, expressions, types) stays text for DuckDB. PostgreSQL's own parser (pg_query) gives the tree and the syntax
@@ -28,8 +26,8 @@
 //     cannot.
 //   - S3: Split's pieces have the tokens of the text in their order, without the semicolons between them.
 //   - S4: whatever the text, nothing panics, and PostgreSQL's parser sees no text that could overflow its stack.
-//   - S5: a text that Numbered or Plain has written means to PostgreSQL's parser what the user's means, and is left as
-//     it is by them.
+//   - S5: a text that Numbered has written means to PostgreSQL's parser what the user's means, and is left as it is by
+//     it.
 //
 // It is pure: no catalog, no session, no settings. It does not check names or types, and it does not know which tables
 // are temporary unless the statement says so.

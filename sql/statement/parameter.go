@@ -86,7 +86,7 @@ func parameterAt(read *lex.Text, before, last, t lex.Token) (stop int, name stri
 	case !t.Is("?"):
 	case t.Start > 0 && strings.IndexByte("@#", sql[t.Start-1]) >= 0: // @?
 	case joined && next.IsAny("|", "&") && !strings.HasPrefix(sql[stop:], "||"): // ?|, ?&
-	case joined && next.Kind == lex.Number && onlyDigits(next.Text):
+	case joined && next.Kind == lex.Number && lex.OnlyDigits(next.Text):
 		return next.End(), "", true
 	case last.Text == "" || !endsOperand(before, last):
 		return stop, "", true

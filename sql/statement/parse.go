@@ -9,6 +9,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/notation"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/tree"
 )
@@ -63,7 +64,7 @@ func ParseTree(read *lex.Text, known *pg.ParseResult) (*Statement, error) {
 const bulkBytes = 8 << 10
 
 func (s *Statement) parseTree() {
-	if tooDeep(s.read) {
+	if tree.TooDeep(s.read) {
 		s.Syntax = errTooDeep
 	} else if tree, err := tree.Parse(s.Text); err != nil {
 		s.Syntax = syntaxError(err)
@@ -74,7 +75,7 @@ func (s *Statement) parseTree() {
 
 // stuckNumber is the error of a number or a parameter that goes on as a name: to DuckDB the name is an alias.
 func (s *Statement) stuckNumber() error {
-	found := junk(s.read, s.Tree != nil)
+	found := notation.Junk(s.read, s.Tree != nil)
 	if found == nil {
 		return nil
 	}

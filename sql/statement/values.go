@@ -125,22 +125,13 @@ func (v *Value) classify(t lex.Token) {
 func (v *Value) classifyNumber(digits string) {
 	whole, fraction, point := strings.Cut(digits, ".")
 	switch {
-	case !onlyDigits(whole) || !onlyDigits(fraction):
+	case !lex.OnlyDigits(whole) || !lex.OnlyDigits(fraction):
 		v.Kind = FloatValue
 	case point:
 		v.Kind, v.Whole, v.Fraction = DecimalValue, len(whole), len(fraction)
 	default:
 		v.Kind, v.Whole = IntegerValue, len(whole)
 	}
-}
-
-func onlyDigits(s string) bool {
-	for i := range len(s) {
-		if !lex.IsDigit(s[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 // Literal is a string in a text.

@@ -7,7 +7,7 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
-	"github.com/csmsql/csmsql/sql/statement"
+	"github.com/csmsql/csmsql/sql/notation"
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
@@ -60,7 +60,7 @@ func constantText(c *pg.A_Const) string {
 		return v.Sval.GetSval()
 	case *pg.A_Const_Fval:
 		number := v.Fval.GetFval()
-		if plain, ok := statement.Digits(number); ok { // 0xFFFFFFFFFF, 1_000.5
+		if plain, ok := notation.Digits(number); ok { // 0xFFFFFFFFFF, 1_000.5
 			return plain
 		}
 		return number

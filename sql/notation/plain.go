@@ -1,4 +1,4 @@
-package statement
+package notation
 
 import (
 	"cmp"
@@ -26,15 +26,16 @@ import (
 //	U&"d!0061ta" UESCAPE '!'    "data"
 //	SELECT at FROM show         SELECT "at" FROM "show"
 //	TABLESAMPLE SYSTEM (10)     TABLESAMPLE SYSTEM (10 PERCENT)
+//	a::_int4, CAST(a AS _text)  a::int4[], CAST(a AS text[])
 //
-// What is none of them, 0xZZ, stays as it is for Parse to say.
+// What is none of them, 0xZZ, stays as it is for Junk to say.
 func Plain(read *lex.Text) (string, edit.List, error) {
 	sql := read.SQL
 	names, samples := remarkableWords(read)
 	if names == nil && !samples && !mayBeSpelled(sql) {
 		return sql, nil, nil
 	}
-	plain, percent := edit.New(sql), -1
+	plain, percent, arrays := edit.New(sql), -1, arrayTypes{}
 	for t := range read.Tokens() {
 		stop := t.End()
 		by, ok, err := "", false, error(nil)
@@ -46,7 +47,7 @@ func Plain(read *lex.Text) (string, edit.List, error) {
 				err = outOfRange(sql, t)
 			}
 			if value, _ := strconv.ParseFloat(cmp.Or(by, t.Text), 64); stop == percent && value > 100 {
-				err = &sqlerror.Error{State: "2202H", Message: "sample percentage must be between 0 and 100", At: position(sql, t.Start)}
+				err = &sqlerror.Error{State: "2202H", Message: "sample percentage must be between 0 and 100", At: edit.Position(sql, t.Start)}
 			}
 		case lex.String, lex.Quoted:
 			by, stop, ok, err = plainString(read, t)
@@ -56,6 +57,9 @@ func Plain(read *lex.Text) (string, edit.List, error) {
 			} else if t.Is("tablesample") {
 				percent = sampleEnd(read, stop)
 			}
+		}
+		if array := arrays.spelled(t); array != "" {
+			by, ok = array, true
 		}
 		if err != nil {
 			return "", nil, err
@@ -91,7 +95,9 @@ func mayBeSpelled(sql string) bool {
 		number := run > 0
 		run = 0
 		switch c {
-		case '_', 'x', 'X', 'o', 'O', 'b', 'B':
+		case '_':
+			found = number || i > 0 && strings.IndexByte(": \"\t\n", sql[i-1]) >= 0
+		case 'x', 'X', 'o', 'O', 'b', 'B':
 			found = number
 		case 'e', 'E':
 			found = (number || i > 0 && sql[i-1] == '.') && longExponent(sql[i+1:])
@@ -124,7 +130,7 @@ func holds(number string) bool {
 	if len(number) <= integerDigits && !strings.ContainsAny(number, "eE") {
 		return true
 	}
-	if onlyDigits(number) {
+	if lex.OnlyDigits(number) {
 		value, ok := new(big.Int).SetString(number, 10)
 		return !ok || value.Cmp(integersEnd) < 0
 	}
@@ -144,9 +150,9 @@ func outOfRange(sql string, t lex.Token) error {
 	if len(written) > 2*integerDigits {
 		written = written[:integerDigits] + "…"
 	}
-	e := &sqlerror.Error{State: "22003", Message: `number "` + written + `" is out of range`, At: position(sql, t.Start),
+	e := &sqlerror.Error{State: "22003", Message: `number "` + written + `" is out of range`, At: edit.Position(sql, t.Start),
 		HintText: "Numbers with an exponent are double precision here: from 1e-308 to 1e308."}
-	if plain, _ := Digits(t.Text); onlyDigits(cmp.Or(plain, t.Text)) {
+	if plain, _ := Digits(t.Text); lex.OnlyDigits(cmp.Or(plain, t.Text)) {
 		e.HintText = "Integers have up to 38 digits. Write it with an exponent, as 1.5e40, if double precision is meant."
 	}
 	return e
@@ -238,7 +244,7 @@ func bitDigits(sql string, t lex.Token) (string, error) {
 	for _, digit := range t.Body() {
 		value, ok := new(big.Int).SetString(string(digit), base)
 		if !ok || digit == '_' {
-			return "", &sqlerror.Error{State: "22P02", Message: `"` + string(digit) + `" is not a valid ` + kind + " digit", At: position(sql, t.Start)}
+			return "", &sqlerror.Error{State: "22P02", Message: `"` + string(digit) + `" is not a valid ` + kind + " digit", At: edit.Position(sql, t.Start)}
 		}
 		for bit := base / 2; bit > 0; bit /= 2 {
 			bits.WriteByte('0' + byte(value.Int64())/byte(bit)%2)
@@ -247,10 +253,10 @@ func bitDigits(sql string, t lex.Token) (string, error) {
 	return bits.String(), nil
 }
 
-// junk is the error of the first number or parameter that goes on as a name, which DuckDB would take for a number and
+// Junk is the error of the first number or parameter that goes on as a name, which DuckDB would take for a number and
 // its alias, and of a name with escapes that mean nothing; nil: there is none. PostgreSQL's parser has read the numbers
 // and names of a text that it understands.
-func junk(read *lex.Text, understood bool) *sqlerror.Error {
+func Junk(read *lex.Text, understood bool) *sqlerror.Error {
 	sql := read.SQL
 	if understood && strings.IndexByte(sql, '$') < 0 {
 		return nil
@@ -258,12 +264,12 @@ func junk(read *lex.Text, understood bool) *sqlerror.Error {
 	for t := range read.Tokens() {
 		what := ""
 		switch {
-		case t.Kind == lex.Number && !understood && (goesOn(sql, t) || !onlyDigits(t.Text) && !wellFormed.MatchString(t.Text)):
+		case t.Kind == lex.Number && !understood && (goesOn(sql, t) || !lex.OnlyDigits(t.Text) && !wellFormed.MatchString(t.Text)):
 			what = "numeric literal"
 		case t.Kind == lex.Parameter && goesOn(sql, t):
 			what = "parameter"
 		case t.Kind == lex.Quoted && t.Text[0] != '"' && !understood:
-			return &sqlerror.Error{State: "42601", Message: "invalid Unicode escape in " + t.Text, At: position(sql, t.Start)}
+			return &sqlerror.Error{State: "42601", Message: "invalid Unicode escape in " + t.Text, At: edit.Position(sql, t.Start)}
 		default:
 			continue
 		}
@@ -271,7 +277,7 @@ func junk(read *lex.Text, understood bool) *sqlerror.Error {
 		if goesOn(sql, t) {
 			stop = lex.Client.WordEnd(sql, stop+1)
 		}
-		return &sqlerror.Error{State: "42601", Message: "trailing junk after " + what + ` at or near "` + sql[t.Start:stop] + `"`, At: position(sql, t.Start)}
+		return &sqlerror.Error{State: "42601", Message: "trailing junk after " + what + ` at or near "` + sql[t.Start:stop] + `"`, At: edit.Position(sql, t.Start)}
 	}
 	return nil
 }

@@ -1,20 +1,25 @@
-package statement_test
+package notation_test
 
 import (
 	"encoding/json"
+	"maps"
 	"math/big"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/notation"
 	"github.com/csmsql/csmsql/sql/sqlerror"
-	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// S5.
+// PN1, PN2.
 func TestPlain(t *testing.T) {
 	for sql, want := range map[string]string{
 		"SELECT 0x1F, 0X1f, 0b101, 0B11, 0o17, 0O7, 0x_1F, 0x1_F": "SELECT 31, 31, 5, 3, 15, 7, 31, 31",
@@ -50,6 +55,11 @@ func TestPlain(t *testing.T) {
 		"FROM t TABLESAMPLE bernoulli(1.5)":                                                    "FROM t TABLESAMPLE bernoulli(1.5 PERCENT)",
 		"FROM t TABLESAMPLE bernoulli(10%), u TABLESAMPLE reservoir(10), v TABLESAMPLE 10":     "FROM t TABLESAMPLE bernoulli(10%), u TABLESAMPLE reservoir(10), v TABLESAMPLE 10",
 
+		// types of arrays
+		"SELECT '{a}'::_text, '{1}' :: \"_int4\", CAST(f(a, (b)) AS _Uuid)":                       "SELECT '{a}'::text[], '{1}' :: int4[], CAST(f(a, (b)) AS uuid[])",
+		"SELECT TRY_CAST($1 AS _bool), pg_catalog._text, 1::pg_catalog._text":                     "SELECT TRY_CAST($1 AS bool[]), pg_catalog._text, 1::pg_catalog._text",
+		"SELECT _text, a.\"_text\" FROM (SELECT 1 AS _text, CAST((SELECT 2 AS _text) AS _own)) a": "SELECT _text, a.\"_text\" FROM (SELECT 1 AS _text, CAST((SELECT 2 AS _text) AS _own)) a",
+
 		// what is something else
 		"SELECT 'U&\"\\0061\" 0x1F' -- 0x1F\n, \"0x1F\", $$0x1F$$, x0x1F, t1_0": "SELECT 'U&\"\\0061\" 0x1F' -- 0x1F\n, \"0x1F\", $$0x1F$$, x0x1F, t1_0",
 		`SELECT E'it''s', E'' `: `SELECT E'it''s', E'' `,
@@ -61,7 +71,7 @@ func TestPlain(t *testing.T) {
 		`SELECT E'\ud83d', E'\ude00', E'\ud83da', E'\u0000', E'\xff', E'\0'`: `SELECT E'\ud83d', E'\ude00', E'\ud83da', E'\u0000', E'\xff', E'\0'`,
 		"SELECT U&'open": "SELECT U&'open",
 	} {
-		got, replaced, err := statement.Plain(lex.Client.Text(sql))
+		got, replaced, err := notation.Plain(lex.Client.Text(sql))
 		require.NoError(t, err, sql)
 		require.Equal(t, want, got, sql)
 		require.Equal(t, got == sql, len(replaced) == 0)
@@ -78,7 +88,7 @@ func TestDigitsOfBitStrings(t *testing.T) {
 		"SELECT b'12'":      {`"2" is not a valid binary digit`, 8},
 		"SELECT x'a_b'":     {`"_" is not a valid hexadecimal digit`, 8},
 	} {
-		_, _, err := statement.Plain(lex.Client.Text(sql))
+		_, _, err := notation.Plain(lex.Client.Text(sql))
 		var e *sqlerror.Error
 		require.ErrorAs(t, err, &e, sql)
 		require.Equal(t, sqlerror.Error{State: "22P02", Message: want.message, At: want.at}, *e)
@@ -87,7 +97,7 @@ func TestDigitsOfBitStrings(t *testing.T) {
 
 func TestPercentsOfSamples(t *testing.T) {
 	for _, sql := range []string{"SELECT a FROM t TABLESAMPLE SYSTEM (101)", "SELECT a FROM t TABLESAMPLE SYSTEM (0x65)", "FROM t TABLESAMPLE bernoulli (100.5)"} {
-		_, _, err := statement.Plain(lex.Client.Text(sql))
+		_, _, err := notation.Plain(lex.Client.Text(sql))
 		var e *sqlerror.Error
 		require.ErrorAs(t, err, &e, sql)
 		require.Equal(t, sqlerror.Error{State: "2202H", Message: "sample percentage must be between 0 and 100", At: strings.Index(sql, "(") + 2}, *e)
@@ -112,7 +122,7 @@ func TestNumbersThatDuckDBLacks(t *testing.T) {
 		"SELECT '" + digits + "', 1." + digits:           {},
 		"SELECT " + strings.Repeat("0", 50) + "1":        {},
 	} {
-		_, _, err := statement.Plain(lex.Client.Text(sql))
+		_, _, err := notation.Plain(lex.Client.Text(sql))
 		if want.message == "" {
 			require.NoError(t, err, sql)
 			continue
@@ -124,49 +134,48 @@ func TestNumbersThatDuckDBLacks(t *testing.T) {
 	}
 }
 
-// A number that goes on as a name is an error in every dialect, and in texts of which no tree is made: to DuckDB the name is an alias.
-func TestJunkBehindNumbers(t *testing.T) {
-	long := "INSERT INTO t VALUES (1)" + strings.Repeat(", (1)", 8<<10)
-	for sql, want := range map[string]struct {
-		message string
-		at      int
-	}{
-		"SELECT 123abc":            {`trailing junk after numeric literal at or near "123abc"`, 8},
-		"SELECT 1e5x":              {`trailing junk after numeric literal at or near "1e5x"`, 8},
-		"SELECT 1AS x":             {`trailing junk after numeric literal at or near "1AS"`, 8},
-		"SELECT 0b12":              {`trailing junk after numeric literal at or near "0b12"`, 8},
-		"SELECT 1__0":              {`trailing junk after numeric literal at or near "1__0"`, 8},
-		"SELECT 1_":                {`trailing junk after numeric literal at or near "1_"`, 8},
-		"SELECT 1.5_":              {`trailing junk after numeric literal at or near "1.5_"`, 8},
-		"SELECT 1e":                {`trailing junk after numeric literal at or near "1e"`, 8},
-		"SELECT 1ä":                {`trailing junk after numeric literal at or near "1ä"`, 8},
-		"SELECT 0x":                {`invalid hexadecimal integer at or near "0x"`, 8},
-		"FROM t SELECT 'ä', 123ab": {`trailing junk after numeric literal at or near "123ab"`, 20},
-		"FROM t SELECT 0x":         {`trailing junk after numeric literal at or near "0x"`, 15},
-		"FROM t SELECT 0x1F.5":     {`trailing junk after numeric literal at or near "0x1F.5"`, 15},
-		"FROM t LIMIT 10OFFSET 5":  {`trailing junk after numeric literal at or near "10OFFSET"`, 14},
-		`FROM t SELECT U&"\06"`:    {`invalid Unicode escape in U&"\06"`, 15},
-		"SELECT $1abc":             {`trailing junk after parameter at or near "$1abc"`, 8},
-		"FROM t SELECT $1abc":      {`trailing junk after parameter at or near "$1abc"`, 15},
-		long + ", (1x)":            {`trailing junk after numeric literal at or near "1x"`, len(long) + 4},
-	} {
-		_, err := statement.Parse(sql)
-		var e *sqlerror.Error
-		require.ErrorAs(t, err, &e, sql)
-		require.Equal(t, sqlerror.Error{State: "42601", Message: want.message, At: want.at}, *e)
+// statements are those of the heads that package statement reads.
+func statements(t testing.TB) (out []string) {
+	files, err := filepath.Glob("../statement/testdata/heads/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for line := range strings.Lines(string(text)) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				out = append(out, line)
+			}
+		}
 	}
-	for _, sql := range []string{
-		"FROM t SELECT 1 AS x, 1.5e-3, .5, 5., [1, 2][1:2], a[1].b, 1\u00a0AS y, #1, $1 AS z, 'x'[1], {'a': 1}.a, 1-1, 2**3, $x$1abc$x$, '1abc'",
-		"FROM t LIMIT 10%", "SELECT * EXCLUDE (a1) FROM t1", "SELECT $1::int, $2",
-	} {
-		_, err := statement.Parse(sql)
-		require.NoError(t, err, sql)
-	}
+	return out
 }
 
-// checkPlain: S5. A text in plain spelling means what the text means, to PostgreSQL's parser; and what is plain stays as it is.
+func FuzzPlain(f *testing.F) {
+	for _, sql := range statements(f) {
+		f.Add(sql)
+	}
+	f.Fuzz(func(t *testing.T, sql string) { checkPlain(t, sql) })
+}
+
+// TestMixtures puts pieces of real statements together, which finds more than random bytes do.
+func TestMixtures(t *testing.T) {
+	words := map[string]bool{}
+	for _, sql := range statements(t) {
+		for _, w := range strings.Fields(sql) {
+			words[w] = true
+		}
+	}
+	list := append(slices.Sorted(maps.Keys(words)), ";", "(", ")", "'", `"`, "$$", "/*", "*/", "--", "\n", "E'", "\\", "ä",
+		"U&\"", "U&'", "0x1", "1_0", "B'1", "::", "_text", "AS", "CAST(", "TABLESAMPLE", "at", ",", ".")
+	rapid.Check(t, func(t *rapid.T) {
+		checkPlain(t, strings.Join(rapid.SliceOfN(rapid.SampledFrom(list), 0, 12).Draw(t, "words"), " "))
+	})
+}
+
+// checkPlain: PN1, PN2. A text in plain spelling means what the text means, to PostgreSQL's parser; and what is plain stays as it is.
 func checkPlain(t require.TestingT, sql string) {
-	plain, replaced, err := statement.Plain(lex.Client.Text(sql))
+	plain, replaced, err := notation.Plain(lex.Client.Text(sql))
 	if err != nil {
 		return
 	}
@@ -176,7 +185,7 @@ func checkPlain(t require.TestingT, sql string) {
 		shift += r.Length - (r.End - r.Start)
 	}
 	require.Equal(t, len(sql)+shift, len(plain))
-	again, changed, err := statement.Plain(lex.Client.Text(plain))
+	again, changed, err := notation.Plain(lex.Client.Text(plain))
 	require.NoError(t, err)
 	require.Equal(t, plain, again)
 	require.Empty(t, changed)
@@ -203,8 +212,11 @@ func meaning(t require.TestingT, tree string) any {
 		case map[string]any:
 			for key, value := range n {
 				text, isText := value.(string)
+				element, array := strings.CutPrefix(text, "_")
 				switch {
-				case key == "location", strings.HasPrefix(key, "stmt_l"), strings.HasSuffix(key, "_loc"):
+				case key == "sval" && array: // a type of arrays, by its name
+					n[key] = element
+				case key == "arrayBounds", key == "location", strings.HasPrefix(key, "stmt_l"), strings.HasSuffix(key, "_loc"):
 					delete(n, key)
 				case key == "fval" && isText:
 					number, _, err := big.ParseFloat(withoutZeros(text), 0, 400, big.ToNearestEven)

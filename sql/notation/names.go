@@ -1,4 +1,4 @@
-package statement
+package notation
 
 import (
 	"regexp"
@@ -68,7 +68,7 @@ func remarkableWords(read *lex.Text) (found []lex.Token, samples bool) {
 // areNames leaves those words that mean to PostgreSQL's parser what they mean in quotes.
 func areNames(read *lex.Text, found []lex.Token) []lex.Token {
 	sql := read.SQL
-	if len(found) == 0 || len(found) > namesMost || tooDeep(read) {
+	if len(found) == 0 || len(found) > namesMost || tree.TooDeep(read) {
 		return nil
 	}
 	want, err := meaning(sql)
