@@ -29,23 +29,7 @@ func (st *Statement) arguments(args []any) ([]any, error) {
 	if st.elsewhere != nil {
 		return out, nil // the worker does it
 	}
-	return st.translated(out)
-}
-
-// translated are texts of parameters in the spelling that DuckDB reads.
-func (st *Statement) translated(args []any) ([]any, error) {
-	out := slices.Clone(args)
-	for i, value := range args {
-		text, ok := value.(string)
-		if !ok || i >= len(st.params) {
-			continue
-		}
-		var err error
-		if out[i], err = dialect.FormOfParameter(st.params[i]).Translate(text); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return dialect.Arguments(st.params, out)
 }
 
 // treeOf is PostgreSQL's tree of a text, nil if only DuckDB understands it.

@@ -392,11 +392,11 @@ func (st *Statement) runParts(ctx context.Context, v *snapshot.View) error {
 
 // rename gives a table another name.
 func (st *Statement) rename(ctx context.Context, head *statement.Rename) (*Rows, error) {
-	if head.Object != statement.Table {
+	if head.Object != statement.Table && head.Object != statement.MaterializedView {
 		return nil, sqlerror.New("0A000", "ALTER %s … RENAME is not supported", strings.ToUpper(string(head.Object)))
 	}
-	return st.alter(ctx, head.Name, head.IfExists, func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View,
-		version *catalog.TableVersion) error {
+	return st.alter(ctx, head.Object, head.Name, head.IfExists, func(ctx context.Context, tx *catalog.Transaction,
+		v *snapshot.View, version *catalog.TableVersion) error {
 		from := version.Table().Name
 		to, err := v.Qualify(statement.Name{Schema: from.Schema, Name: head.To})
 		if err != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -99,11 +100,11 @@ func (s *Session) withRows(ctx context.Context, v *snapshot.View, text string, a
 }
 
 // alter is ALTER TABLE about columns. It is repeated if somebody else has written to the table meanwhile.
-func (st *Statement) alter(ctx context.Context, name statement.Name, ifExists bool,
+func (st *Statement) alter(ctx context.Context, object statement.Object, name statement.Name, ifExists bool,
 	change func(context.Context, *catalog.Transaction, *snapshot.View, *catalog.TableVersion) error) (*Rows, error) {
 	s, rows := st.session, int64(0)
 	err := st.writeRows(ctx, &rows, func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View) error {
-		version, err := v.Target(name)
+		version, err := v.Altered(object, name)
 		if ifExists && isState(err, "42P01") {
 			s.noticed(fmt.Sprintf("relation %q does not exist, skipping", name.String()), "")
 			return nil
@@ -120,21 +121,21 @@ func (st *Statement) alter(ctx context.Context, name statement.Name, ifExists bo
 	if err != nil {
 		return nil, err
 	}
-	return done("ALTER TABLE", 0), nil
+	return done("ALTER "+strings.ToUpper(cmp.Or(string(object), "TABLE")), 0), nil
 }
 
 // alterTable is ALTER TABLE with actions.
 func (st *Statement) alterTable(ctx context.Context, head *statement.AlterTable) (*Rows, error) {
-	return st.alter(ctx, head.Name, head.IfExists, func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View,
-		version *catalog.TableVersion) error {
+	return st.alter(ctx, head.Object, head.Name, head.IfExists, func(ctx context.Context, tx *catalog.Transaction,
+		v *snapshot.View, version *catalog.TableVersion) error {
 		return alteration.Alter(ctx, st.session.alterations(tx, v), tx, v, version, head)
 	})
 }
 
 // setSchema is ALTER TABLE … SET SCHEMA.
 func (st *Statement) setSchema(ctx context.Context, head *statement.SetSchema) (*Rows, error) {
-	return st.alter(ctx, head.Name, head.IfExists, func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View,
-		version *catalog.TableVersion) error {
+	return st.alter(ctx, head.Object, head.Name, head.IfExists, func(ctx context.Context, tx *catalog.Transaction,
+		v *snapshot.View, version *catalog.TableVersion) error {
 		from := version.Table().Name
 		to, err := v.Qualify(statement.Name{Schema: head.Schema, Name: from.Name})
 		if err != nil || from == to { // it is there

@@ -50,7 +50,10 @@ func (st *Statement) prepareCopyTo(ctx context.Context, head *statement.Copy) er
 	}
 	defer v.Release()
 	text := dialect.CopyQuery(head)
-	if version, _ := v.Target(head.Name); version != nil && head.Columns == nil && cast.Generates(version.Table().Columns) {
+	version, err := v.Copied(head)
+	if version != nil && err != nil {
+		return err
+	} else if version != nil && head.Columns == nil && cast.Generates(version.Table().Columns) {
 		named := *head
 		named.Columns = cast.Written(version.Table().Columns)
 		text = dialect.CopyQuery(&named)
@@ -137,7 +140,7 @@ func (st *Statement) prepareCopyFrom(ctx context.Context, head *statement.Copy) 
 		return err
 	}
 	defer v.Release()
-	version, err := v.Target(head.Name)
+	version, err := v.Copied(head)
 	switch {
 	case err == snapshot.ErrTemporary && head.Client && !head.Freeze():
 		_, _, err = s.temporaryColumns(ctx, head, v)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/comment"
+	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/former"
 	"github.com/csmsql/csmsql/engine/index"
@@ -17,6 +19,7 @@ import (
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/reference"
+	"github.com/csmsql/csmsql/engine/refresh"
 	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/template"
@@ -61,10 +64,14 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 		switch head := head.(type) {
 		case *statement.CreateTable:
 			return st.createTable(ctx, head)
+		case *statement.Refresh:
+			return st.refresh(ctx, head)
 		case *statement.Comment:
 			return done("COMMENT", 0), s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error { return comment.Put(tx, v, head) })
 		case *statement.CreateSchema:
-			return s.createSchema(ctx, head)
+			return done("CREATE SCHEMA", 0), s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
+				return definition.CreateSchema(tx, v, head, s.skipped)
+			})
 		case *statement.CreateView:
 			return st.createView(ctx, head)
 		case *statement.Drop:
@@ -77,9 +84,7 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 			return st.alterTable(ctx, head)
 		case *statement.SetSchema:
 			return st.setSchema(ctx, head)
-		case *statement.AddConstraint:
-			return st.alterTable(ctx, head.Alter())
-		case *statement.DropConstraint:
+		case interface{ Alter() *statement.AlterTable }: // of a constraint
 			return st.alterTable(ctx, head.Alter())
 		case *statement.Empty:
 			return done("", 0), nil
@@ -148,12 +153,10 @@ func (s *Session) endBlock(ctx context.Context, chain, commit bool) (*Rows, erro
 	if !open && !commit {
 		s.notice(Notice{Severity: "WARNING", State: "25P01", Message: "there is no transaction in progress"})
 	}
-	if commit {
-		if err := s.commit(ctx); err != nil {
-			return nil, err
-		}
-	} else {
+	if !commit {
 		s.rollback()
+	} else if err := s.commit(ctx); err != nil {
+		return nil, err
 	}
 	if chain {
 		return done(verb, 0), s.chain(b.modes)
@@ -175,7 +178,8 @@ func (st *Statement) createTable(ctx context.Context, head *statement.CreateTabl
 		if err != nil {
 			return err
 		}
-		if exists, err := s.makeRoom(tx, v, name, head.IfNotExists, head.OrReplace); err != nil || exists {
+		exists, err := definition.MakeRoom(tx, v, name, head.IfNotExists, head.OrReplace, s.skipped)
+		if err != nil || exists {
 			return err
 		}
 		schema, made, err := s.templates(v).Table(ctx, name, head, s.sequenceChanges(tx, v))
@@ -235,28 +239,6 @@ func (s *Session) indexChanges(tx *catalog.Transaction, v *snapshot.View) *index
 	}
 }
 
-// makeRoom looks whether the name is taken, and frees it for OR REPLACE. exists: IF NOT EXISTS applies.
-func (s *Session) makeRoom(tx *catalog.Transaction, v *snapshot.View, name catalog.TableName, ifNotExists, orReplace bool) (exists bool, err error) {
-	version := v.Find(name.Schema, name.Name)
-	switch {
-	case version == nil:
-		return false, nil
-	case ifNotExists:
-		s.skipped("42P07", fmt.Sprintf("relation %q already exists, skipping", name.Name))
-		return true, nil
-	case orReplace:
-		named, err := definition.ReferencesTo(tx.Contents(), []catalog.TableName{version.Table().Name})
-		if err == nil && len(named) > 0 {
-			err = definition.Referenced(named)
-		}
-		if err != nil {
-			return false, err
-		}
-		return false, tx.DropTable(version.Table().Name)
-	}
-	return false, sqlerror.New("42P07", "relation %q already exists", name.Name)
-}
-
 func (st *Statement) prepareCreateTableAs(ctx context.Context, head *statement.CreateTableAs) error {
 	s := st.session
 	if head.Temporary {
@@ -269,7 +251,7 @@ func (st *Statement) prepareCreateTableAs(ctx context.Context, head *statement.C
 	defer v.Release()
 	src := cast.Verbatim(head.Query)
 	in := st.source(head.Query)
-	if err := dialect.RefuseCollations(head.Query, in.Tree); err != nil {
+	if err := cmp.Or(dialect.RefuseCollations(head.Query, in.Tree), refresh.Refuse(st.parsed, 0)); err != nil {
 		return err
 	}
 	plan, err := s.planQuery(ctx, in, v)
@@ -277,6 +259,9 @@ func (st *Statement) prepareCreateTableAs(ctx context.Context, head *statement.C
 		return st.parsed.PreferSyntax(src.Relocate(err, st.parsed.Text))
 	}
 	st.setPlan(plan)
+	if err := refresh.Refuse(st.parsed, len(plan.Params)); err != nil {
+		return err
+	}
 	if err := st.refuseUnlike(ctx, head, in, v); err != nil {
 		return err
 	}
@@ -296,7 +281,8 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 		if err := st.replanFor(ctx, v); err != nil { // before the old table goes: the query may read it
 			return err
 		}
-		if existed, err = s.makeRoom(tx, v, name, head.IfNotExists, head.OrReplace); err != nil || existed {
+		existed, err = definition.MakeRoom(tx, v, name, head.IfNotExists, head.OrReplace, s.skipped)
+		if err != nil || existed {
 			return err
 		}
 		schema, err := namedtype.Stored(v.Contents, ingest.LogicalSchema(st.plan.schema))
@@ -310,32 +296,58 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 			return err
 		}
 		schema = definition.DeclaredAs(schema, pgcatalog.Origins(head.Query, st.treeOf(head.Query), s.relations(v)))
+		if schema, err = refresh.Declare(ctx, tx, s.viewTexts(v), head, schema); err != nil {
+			return err
+		}
 		if err := s.makeTable(ctx, tx, name, schema, head.With); err != nil || head.NoData {
 			return err
 		}
-		rows, err := st.plan.execute(ctx, v, args)
-		if err != nil {
-			return src.Relocate(err, st.parsed.Text)
-		}
-		defer rows.Close()
-		sum := &ingest.Sum{Unknown: len(args) > 0}
-		count, err = s.engine.upkeep.Store(ctx, tx, name, s.settings.Zone(), rows.nextOwned, sum, func(int64) *lineage.Origin { return st.originOfQuery(name, head.Query, args, sum) })
+		count, err = s.fill(ctx, tx, v, st.plan, name, head.Query, args)
 		return src.Relocate(err, st.parsed.Text)
 	})
 	if err != nil {
 		return nil, err
 	}
 	if existed || head.NoData {
-		return done("CREATE TABLE AS", 0), nil
+		return done(configuration.Writes(head, nil), 0), nil
 	}
 	return done(fmt.Sprintf("SELECT %d", count), count), nil
 }
 
-func (s *Session) createSchema(ctx context.Context, head *statement.CreateSchema) (*Rows, error) {
-	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
-		return definition.CreateSchema(tx, v, head, s.skipped)
+// fill puts the rows of a planned query, whose text is given, into a table that has none.
+func (s *Session) fill(ctx context.Context, tx *catalog.Transaction, v *snapshot.View, plan *query,
+	into catalog.TableName, text string, args []any) (int64, error) {
+	rows, err := plan.execute(ctx, v, args)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	sum := &ingest.Sum{Unknown: len(args) > 0}
+	origin := func(int64) *lineage.Origin { return s.originOfQuery(plan, into, text, args, sum) }
+	return s.engine.upkeep.Store(ctx, tx, into, s.settings.Zone(), rows.nextOwned, sum, origin)
+}
+
+// refresh is REFRESH MATERIALIZED VIEW.
+func (st *Statement) refresh(ctx context.Context, head *statement.Refresh) (*Rows, error) {
+	s := st.session
+	return done("REFRESH MATERIALIZED VIEW", 0), st.writeRows(ctx, new(int64), func(ctx context.Context,
+		tx *catalog.Transaction, v *snapshot.View) error {
+		return refresh.Run(ctx, tx, v, head, func(ctx context.Context, query string, into catalog.TableName,
+			ready func(*arrow.Schema) error) error {
+			if err := s.show(v); err != nil {
+				return err
+			}
+			plan, err := s.planQuery(ctx, dialect.SourceOf(query), v)
+			if err != nil {
+				return err
+			}
+			defer plan.close()
+			if err = ready(plan.schema); err == nil {
+				_, err = s.fill(ctx, tx, v, plan, into, query, nil)
+			}
+			return err
+		})
 	})
-	return done("CREATE SCHEMA", 0), err
 }
 
 func (st *Statement) truncate(ctx context.Context, head *statement.Truncate) (*Rows, error) {
@@ -343,7 +355,7 @@ func (st *Statement) truncate(ctx context.Context, head *statement.Truncate) (*R
 	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
 		var names []catalog.TableName
 		for _, n := range head.Names {
-			version, err := v.Target(n)
+			version, err := v.Emptied(n)
 			if err != nil {
 				return st.parsed.PointAt(err, n.Name)
 			}

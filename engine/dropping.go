@@ -28,7 +28,7 @@ func (st *Statement) drop(ctx context.Context, head *statement.Drop) (*Rows, err
 		as, parsed := *st, *st.parsed
 		as.parsed, parsed.Head = &parsed, temporary.DropOf(head, st.parsed.Text)
 		return as.runPrivate(ctx, nil)
-	case head.Object != statement.Schema && len(head.Names) == 1 && own.Means(head.Names[0]):
+	case head.Object.MayBeOwn() && len(head.Names) == 1 && own.Means(head.Names[0]):
 		return st.runPrivate(ctx, nil)
 	}
 	err = s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {

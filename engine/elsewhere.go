@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/worker"
 	"github.com/csmsql/csmsql/engine/workforce"
+	"github.com/csmsql/csmsql/sql/dialect"
 )
 
 // Workers are processes that run a node's queries, so that a crash of DuckDB costs one of them and not the node.
@@ -157,7 +158,7 @@ func (st *Statement) readElsewhere(ctx context.Context, args []any) (*Rows, erro
 // readHere plans and runs the query in the node after all.
 func (st *Statement) readHere(ctx context.Context, args []any) (*Rows, error) {
 	st.elsewhere, st.run = nil, st.read
-	args, err := st.translated(args)
+	args, err := dialect.Arguments(st.params, args)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func (st *Statement) doNothing(ctx context.Context, head *statement.NoOp) (*Rows
 		if v.Own.Means(table.Name) {
 			continue
 		}
-		version, err := v.Target(table.Name)
+		version, err := v.Stored(table.Name)
 		if err != nil && err != snapshot.ErrTemporary {
 			return nil, st.parsed.PointAt(err, table.Name.Name)
 		}

@@ -22,15 +22,14 @@ import (
 // whether they are those that it gave when the table was made.
 
 // originOfQuery is that of a table's rows; nil if they cannot be made again by the statement's text.
-func (st *Statement) originOfQuery(name catalog.TableName, text string, args []any, sum *ingest.Sum) *lineage.Origin {
+func (s *Session) originOfQuery(plan *query, name catalog.TableName, text string, args []any, sum *ingest.Sum) *lineage.Origin {
 	if len(args) > 0 || sum.Unknown {
 		return nil
 	}
-	s := st.session
 	o := &lineage.Origin{Rows: sum.Rows, Query: &lineage.Query{Text: text, SearchPath: s.settings.SearchPath, Sum: sum.Total}}
 	o.Query.TimeZone, o.Query.Settings = s.settings.Given["timezone"], map[string]string{}
 	setting.CopyMeaning(o.Query.Settings, s.settings.Given)
-	for _, v := range split.Read(st.plan.scans, st.plan.source, st.plan.split) {
+	for _, v := range split.Read(plan.scans, plan.source, plan.split) {
 		t := v.Table()
 		if t.Name == name {
 			return nil // what it was before is gone

@@ -237,11 +237,13 @@ func TestReloadOfQueries(t *testing.T) {
 	c := newRepairingCluster(t, 3, 200*time.Millisecond)
 	s := c.session(0)
 	load(t, c.nodes[0], "base", noderpc.LoadOptions{Placement: "rows"}, filepath.Join(sources(t, 0, 6000), "f.parquet"))
-	names := []string{"first", "second", "h", "r"}
+	names := []string{"first", "second", "h", "r", "v"}
 	exec(t, s, "CREATE TABLE first WITH (placement = 'node(n2)') AS FROM base WHERE a % 2 = 0")
 	exec(t, s, "CREATE TABLE second WITH (placement = 'rows') AS FROM first UNION ALL FROM first")
 	exec(t, s, "CREATE TABLE h WITH (placement = 'hash(a)') AS FROM base")
 	exec(t, s, "CREATE TABLE r WITH (placement = 'rows', replicas = 2) AS FROM base")
+	exec(t, s, "CREATE MATERIALIZED VIEW v WITH (placement = 'rows') AS FROM base WITH NO DATA")
+	exec(t, s, "REFRESH MATERIALIZED VIEW v")
 	want := map[string]string{}
 	for _, name := range names {
 		want[name] = sumOf(t, s, name)

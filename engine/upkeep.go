@@ -136,7 +136,7 @@ func (s *Session) tableNamed(ctx context.Context, name statement.Name) (catalog.
 	}
 	v := s.seeing(l.Snapshot.Contents, l, own)
 	defer v.Release()
-	version, err := v.Target(name)
+	version, err := v.Stored(name)
 	if err != nil {
 		return catalog.TableName{}, err
 	}

@@ -103,6 +103,9 @@ func Alter(ctx context.Context, h Host, tx *catalog.Transaction, v *snapshot.Vie
 	if a.checks, err = constraint.Of(a.schema); err != nil {
 		return err
 	}
+	if err := ofMaterialized(a.table, head); err != nil {
+		return err
+	}
 	if first := head.Actions[0]; first.Kind == statement.RestoreTo {
 		return a.restore(ctx, first)
 	}

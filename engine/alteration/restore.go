@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/definition"
+	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/sequence"
@@ -124,7 +125,7 @@ func (a *alteration) altered(ctx context.Context, former *catalog.TableVersion) 
 		return a.otherwise(former, "it has foreign keys, or others refer to it")
 	}
 	w := a.Views(a.v)
-	for _, view := range a.v.Contents.Views() {
+	for _, view := range materialized.Queries(a.v.Contents) {
 		if !strings.Contains(strings.ToLower(view.SQL), strings.ToLower(a.table.Name.Name)) {
 			continue
 		}
@@ -133,7 +134,7 @@ func (a *alteration) altered(ctx context.Context, former *catalog.TableVersion) 
 			return err
 		}
 		if uses.Reads {
-			return a.otherwise(former, fmt.Sprintf("view %s reads it", view.Name.Name))
+			return a.otherwise(former, a.words(&reader{view: view})+" reads it")
 		}
 	}
 	if own, err := w.ReadsOwn(ctx, a.table.Name); err != nil || own != "" {

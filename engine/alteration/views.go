@@ -10,6 +10,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/dependency"
+	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/engine/viewtext"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -44,7 +45,7 @@ func (a *alteration) dependents(ctx context.Context) ([]*reader, error) {
 	}
 	w := a.Views(a.v)
 	var list []*reader
-	for _, view := range a.v.Contents.Views() {
+	for _, view := range materialized.Queries(a.v.Contents) {
 		if !strings.Contains(strings.ToLower(view.SQL), strings.ToLower(a.table.Name.Name)) {
 			continue
 		}
@@ -72,7 +73,7 @@ func (a *alteration) dependents(ctx context.Context) ([]*reader, error) {
 			if r.uses.Of(c.was) {
 				e := sqlerror.New("0A000", "cannot alter type of a column used by a view or rule").
 					WithHint("Drop the view, alter the column, and make the view anew.")
-				e.DetailText = fmt.Sprintf("view %s depends on column %q", r.view.Name.Name, c.Name)
+				e.DetailText = fmt.Sprintf("%s depends on column %q", a.words(r), c.Name)
 				return nil, e
 			}
 		}
@@ -108,7 +109,7 @@ func (a *alteration) dropViews(ctx context.Context, w *viewtext.Writer, name str
 	d := dependency.New(w)
 	for _, r := range list {
 		if !r.goes && r.uses.Of(name) {
-			d.Add(dependency.Object{Kind: statement.View, Name: r.view.Name}, nil)
+			d.Add(a.object(r), nil)
 		}
 	}
 	named := len(d.Objects())
@@ -121,7 +122,7 @@ func (a *alteration) dropViews(ctx context.Context, w *viewtext.Writer, name str
 	if !a.cascade[name] {
 		var lines []string
 		for _, o := range d.Objects()[:named] {
-			lines = append(lines, fmt.Sprintf("view %s depends on column %s of table %s", o.Name.Name, name,
+			lines = append(lines, fmt.Sprintf("%s %s depends on column %s of table %s", o.Kind, o.Name.Name, name,
 				a.table.Name.Name))
 		}
 		e := sqlerror.New("2BP01", "cannot drop column %s of table %s because other objects depend on it", name,
@@ -132,9 +133,18 @@ func (a *alteration) dropViews(ctx context.Context, w *viewtext.Writer, name str
 	}
 	a.Notice(d.Cascade(0))
 	for _, r := range list {
-		r.goes = r.goes || slices.Contains(d.Objects(), dependency.Object{Kind: statement.View, Name: r.view.Name})
+		r.goes = r.goes || slices.Contains(d.Objects(), a.object(r))
 	}
 	return a.Drop(d.Objects())
+}
+
+// object is a reader as DROP knows it.
+func (a *alteration) object(r *reader) dependency.Object {
+	return dependency.Object{Kind: statement.Object(materialized.Kind(a.v.Contents, r.view)), Name: r.view.Name}
+}
+
+func (a *alteration) words(r *reader) string {
+	return materialized.Kind(a.v.Contents, r.view) + " " + r.view.Name.Name
 }
 
 // touches tells whether a view could mean something else by now.
@@ -182,10 +192,7 @@ func (a *alteration) followViews(ctx context.Context, list []*reader) error {
 		if text == r.view.SQL {
 			continue
 		}
-		if err := a.tx.DropView(r.view.Name); err != nil {
-			return err
-		}
-		if _, err := a.tx.CreateView(ctx, r.view.Name, text, r.view.Columns); err != nil {
+		if err := materialized.Rewrite(ctx, a.tx, r.view, text); err != nil {
 			return err
 		}
 	}
@@ -194,8 +201,8 @@ func (a *alteration) followViews(ctx context.Context, list []*reader) error {
 
 func (a *alteration) refuseView(r *reader, cause error) error {
 	e := sqlerror.New("0A000",
-		"columns of table %s cannot be altered so: the query of view %s reads them in a way that does not bear it",
-		a.table.Name.Name, r.view.Name).
+		"columns of table %s cannot be altered so: the query of %s %s reads them in a way that does not bear it",
+		a.table.Name.Name, materialized.Kind(a.v.Contents, r.view), r.view.Name).
 		WithHint("Drop the view, alter the table, and make the view anew.")
 	e.Cause = cause
 	return e

@@ -18,6 +18,7 @@ import (
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lifetime"
+	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/reference"
@@ -96,6 +97,9 @@ func Begin(ctx context.Context, on On, options Options) (*Assembly, error) {
 		a.target = on.Keeper.Target(ctx, options.Table, a.schema)
 	default:
 		a.table, a.schema = uint64(version.Table().ID), version.Table().Columns
+		if err := materialized.Refuse(version.Table()); err != nil {
+			return nil, err
+		}
 		if cast.Generates(a.schema) {
 			return nil, sqlerror.New("0A000", "table %v has generated columns: parts cannot be put into it", name)
 		}

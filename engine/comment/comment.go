@@ -7,6 +7,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/constraint"
+	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/internal/mark"
@@ -51,7 +52,8 @@ func Put(tx *catalog.Transaction, v *snapshot.View, head *statement.Comment) err
 	}
 	version := v.Lookup(head.Name.Database, head.Name.Schema, head.Name.Name)
 	view := v.LookupView(head.Name.Database, head.Name.Schema, head.Name.Name)
-	if err := fits(head, version != nil, view); err != nil {
+	stored := version != nil && materialized.Is(version.Table())
+	if err := fits(head, version != nil, stored, view); err != nil {
 		return err
 	}
 	if version == nil {
@@ -90,10 +92,11 @@ func ofIndex(tx *catalog.Transaction, v *snapshot.View, head *statement.Comment)
 }
 
 // fits is an error unless what is there is what the statement says.
-func fits(head *statement.Comment, table bool, view *catalog.View) error {
+func fits(head *statement.Comment, table, stored bool, view *catalog.View) error {
 	_, counts := sequence.Of(view)
 	words := map[statement.Object]string{
 		statement.Table: "a table", statement.View: "a view", statement.Sequence: "a sequence",
+		statement.MaterializedView: "a materialized view",
 	}
 	var is bool
 	switch {
@@ -103,10 +106,12 @@ func fits(head *statement.Comment, table bool, view *catalog.View) error {
 			e.At = v.At
 		}
 		return e
-	case head.Column != "":
+	case head.Column != "" || head.Constraint != "":
 		is = !counts
 	case head.Object == statement.Table:
-		is = table
+		is = table && !stored
+	case head.Object == statement.MaterializedView:
+		is = stored
 	case head.Object == statement.View:
 		is = view != nil && !counts
 	default:

@@ -168,7 +168,12 @@ func Writes(head any, own snapshot.Temporary) string {
 	case *statement.CreateTable:
 		return "CREATE TABLE"
 	case *statement.CreateTableAs:
+		if head.Materialized {
+			return "CREATE MATERIALIZED VIEW"
+		}
 		return "CREATE TABLE AS"
+	case *statement.Refresh:
+		return "REFRESH MATERIALIZED VIEW"
 	case *statement.CreateSchema:
 		return "CREATE SCHEMA"
 	case *statement.CreateView:

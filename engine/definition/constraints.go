@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -251,7 +252,10 @@ func keepable(k constraint.Constraint, schema *arrow.Schema) error {
 func (r *Reader) reference(table catalog.TableName, schema *arrow.Schema, others []constraint.Constraint,
 	k constraint.Constraint, w statement.Constraint) (constraint.Constraint, error) {
 	child := schema
-	version, err := r.View.Target(w.References)
+	version, err := r.View.Stored(w.References)
+	if err == nil && materialized.Is(version.Table()) {
+		err = sqlerror.New("42809", "referenced relation %q is not a table", w.References.Name)
+	}
 	unqualified := w.References.Schema == "" && (version == nil || version.Table().Name == table)
 	own := w.References.Name == table.Name && (w.References.Schema == table.Schema || unqualified)
 	to := table

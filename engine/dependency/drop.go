@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/viewtext"
@@ -67,6 +68,7 @@ func Named(v *snapshot.View, kind statement.Object, n statement.Name) (Object, e
 		return Object{kind, t.Name}, nil
 	}
 	version, view := v.Lookup(n.Database, n.Schema, n.Name), v.LookupView(n.Database, n.Schema, n.Name)
+	stored := version != nil && materialized.Is(version.Table())
 	if _, is := sequence.Of(view); is && kind != statement.Sequence {
 		e := sqlerror.New("42809", "%q is not a %s", n.Name, kind)
 		return Object{}, e.WithHint("Use DROP SEQUENCE to remove a sequence.")
@@ -74,18 +76,24 @@ func Named(v *snapshot.View, kind statement.Object, n statement.Name) (Object, e
 		return Object{kind, view.Name}, nil
 	}
 	switch {
-	case kind == statement.Sequence && (view != nil || version != nil):
-		return Object{}, sqlerror.New("42809", "%q is not a sequence", n.Name)
+	case stored && kind == statement.MaterializedView, version != nil && !stored && kind == statement.Table:
+		return Object{kind, version.Table().Name}, nil
 	case kind == statement.View && view != nil:
 		return Object{kind, view.Name}, nil
-	case kind == statement.View && version != nil:
-		return Object{}, sqlerror.New("42809", "%q is not a view", n.Name).WithHint("Use DROP TABLE to remove a table.")
-	case kind == statement.Table && version != nil:
-		return Object{kind, version.Table().Name}, nil
-	case kind == statement.Table && view != nil:
-		return Object{}, sqlerror.New("42809", "%q is not a table", n.Name).WithHint("Use DROP VIEW to remove a view.")
+	case kind == statement.Sequence && (view != nil || version != nil):
+		return Object{}, sqlerror.New("42809", "%q is not a sequence", n.Name)
+	case stored:
+		return Object{}, isNot(kind, n).WithHint("Use DROP MATERIALIZED VIEW to remove a materialized view.")
+	case version != nil:
+		return Object{}, isNot(kind, n).WithHint("Use DROP TABLE to remove a table.")
+	case view != nil:
+		return Object{}, isNot(kind, n).WithHint("Use DROP VIEW to remove a view.")
 	}
 	return Object{}, sqlerror.New("42P01", "%s %q does not exist", kind, n.String())
+}
+
+func isNot(kind statement.Object, n statement.Name) *sqlerror.Error {
+	return sqlerror.New("42809", "%q is not a %s", n.Name, kind)
 }
 
 // isMissing tells whether an error of Named says that there is no such object, which IF EXISTS allows.
@@ -140,14 +148,15 @@ func (d *Drop) Follow(ctx context.Context) error {
 				d.Add(Object{statement.View, w.Name}, o)
 			}
 		}
-		for _, w := range d.v.Contents.Views() {
-			_, goes := d.because[Object{statement.View, w.Name}]
+		for _, w := range materialized.Queries(d.v.Contents) {
+			reader := Object{statement.Object(materialized.Kind(d.v.Contents, w)), w.Name}
+			_, goes := d.because[reader]
 			if goes || w.Counter != 0 || call == "" && !mayRead(w, o) {
 				continue
 			}
 			if call != "" {
 				if enumeration.Calls(w.SQL, call) {
-					d.Add(Object{statement.View, w.Name}, o)
+					d.Add(reader, o)
 				}
 				continue
 			}
@@ -156,7 +165,7 @@ func (d *Drop) Follow(ctx context.Context) error {
 				return err
 			}
 			if slices.Contains(reads, o.Name) {
-				d.Add(Object{statement.View, w.Name}, o)
+				d.Add(reader, o)
 			}
 		}
 	}
@@ -171,7 +180,7 @@ func mayRead(w *catalog.View, o Object) bool {
 func (d *Drop) inside(schema Object) {
 	for _, t := range d.v.Contents.Tables() {
 		if t.Table().Name.Schema == schema.Name.Schema {
-			d.Add(Object{statement.Table, t.Table().Name}, schema)
+			d.Add(Object{kindOfTable(t), t.Table().Name}, schema)
 		}
 	}
 	for _, w := range d.v.Contents.Views() {
@@ -184,6 +193,13 @@ func (d *Drop) inside(schema Object) {
 			d.Add(Object{statement.Type, t.Name}, schema)
 		}
 	}
+}
+
+func kindOfTable(t *catalog.TableVersion) statement.Object {
+	if materialized.Is(t.Table()) {
+		return statement.MaterializedView
+	}
+	return statement.Table
 }
 
 func kindOf(w *catalog.View) statement.Object {

@@ -24,7 +24,7 @@ func (d *Drop) types(named int) error {
 		call := enumeration.NameOf(uint64(t.ID))
 		var lines []string
 		for _, v := range d.v.Contents.Tables() {
-			table := Object{statement.Table, v.Table().Name}
+			table := Object{kindOfTable(v), v.Table().Name}
 			if _, goes := d.because[table]; goes {
 				continue
 			}

@@ -59,7 +59,7 @@ func refuse(err error) Change {
 func change(name statement.Name, ifExists bool, notice func(message, detail string),
 	do func(context.Context, *catalog.Transaction, *catalog.TableVersion) error) Change {
 	return func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View) error {
-		t, err := v.Target(name)
+		t, err := v.Stored(name)
 		if e, ok := err.(*sqlerror.Error); ok && ifExists && e.State == "42P01" {
 			notice(fmt.Sprintf("relation %q does not exist, skipping", name.String()), "")
 			return nil

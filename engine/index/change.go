@@ -242,7 +242,7 @@ func (c *Changes) reindexed(head *statement.Reindex) (names []catalog.TableName,
 		}
 		return []catalog.TableName{place.Table.Table().Name}, nil
 	case "table":
-		version, err := c.View.Target(head.Name)
+		version, err := c.View.Stored(head.Name)
 		if err == snapshot.ErrTemporary {
 			return nil, nil // DuckDB keeps what it has of it
 		}

@@ -99,7 +99,7 @@ func (c *Changes) create(ctx context.Context, head *statement.CreateIndex) error
 
 // target is the table that a statement names.
 func (c *Changes) target(name statement.Name) (*catalog.TableVersion, error) {
-	version, err := c.View.Target(name)
+	version, err := c.View.Stored(name)
 	if err == nil {
 		return version, nil
 	}

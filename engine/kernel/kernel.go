@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/lease"
+	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/order"
 	"github.com/csmsql/csmsql/engine/reader"
@@ -37,6 +38,11 @@ type Table struct {
 
 // Run runs a query over the table's chunks, where they lie.
 func (t *Table) Run(ctx context.Context, q *plan.Query, args []any) (array.RecordReader, error) {
+	if t.Facts != nil {
+		if err := materialized.Unpopulated(t.Facts.Version.Table()); err != nil {
+			return nil, err
+		}
+	}
 	open := func(ctx context.Context, scan plan.TableScan) (compute.Source, error) {
 		bound := scan.Bind(argument.Constants(args))
 		keep, err := facts.Pruned(ctx, t.Facts, bound, t.Without)

@@ -20,6 +20,7 @@ import (
 	"github.com/csmsql/csmsql/engine/files"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
+	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/reference"
 	"github.com/csmsql/csmsql/engine/upkeep"
@@ -162,6 +163,11 @@ func (l *loading) makeRoom(tx *catalog.Transaction) error {
 	version, exists := tx.Contents().Table(name)
 	if _, view := tx.Contents().View(name); view {
 		return sqlerror.New("42809", "%q is a view, and files are loaded into tables", name.String())
+	}
+	if exists {
+		if err := materialized.Refuse(version.Table()); err != nil {
+			return err
+		}
 	}
 	switch l.request.Options.Mode {
 	case noderpc.LoadReplace:

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/rowlock"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -129,6 +130,8 @@ func (q *Query) version(v *snapshot.View, w *wanted) (*catalog.TableVersion, err
 	switch {
 	case version != nil && r.Schemaname == past.Schema:
 		return nil, refused("a former version of a table")
+	case version != nil && materialized.Is(version.Table()):
+		return nil, sqlerror.New("42809", "cannot lock rows in materialized view %q", r.Relname)
 	case version != nil && w.sampled:
 		return nil, refused("a TABLESAMPLE")
 	case version != nil && w.inside:

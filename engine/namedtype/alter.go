@@ -9,6 +9,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/constraint"
+	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/lex"
@@ -175,14 +176,11 @@ func (c *Changes) put(from catalog.TableName, next *catalog.UserType) error {
 // renameLabel writes a label's new text where views, defaults and constraints have the old one (NT1).
 func (c *Changes) renameLabel(ctx context.Context, t *catalog.UserType, from, to string) error {
 	call := enumeration.NameOf(uint64(t.ID))
-	for _, view := range c.Tx.Contents().Views() {
+	for _, view := range materialized.Queries(c.Tx.Contents()) {
 		if !enumeration.Calls(view.SQL, call) {
 			continue
 		}
-		if err := c.Tx.DropView(view.Name); err != nil {
-			return err
-		}
-		if _, err := c.Tx.CreateView(ctx, view.Name, relabelled(view.SQL, call, from, to), view.Columns); err != nil {
+		if err := materialized.Rewrite(ctx, c.Tx, view, relabelled(view.SQL, call, from, to)); err != nil {
 			return err
 		}
 	}

@@ -48,10 +48,15 @@ func Command(head any) (tag string, do func(ctx context.Context, c *Changes) err
 	return "", nil
 }
 
-// isView tells whether a statement makes a view.
-func isView(head any) bool {
-	_, is := head.(*statement.CreateView)
-	return is
+// keptQuery is the query of a statement that makes a view, or a materialized one.
+func keptQuery(head any) (query string, kept bool) {
+	switch head := head.(type) {
+	case *statement.CreateView:
+		return head.Query, true
+	case *statement.CreateTableAs:
+		return head.Query, head.Materialized
+	}
+	return "", false
 }
 
 // namesOne tells whether a statement names a type to change it.
@@ -71,7 +76,7 @@ func isWhole(head any, temporary bool) bool {
 	case *statement.CreateView, *statement.Private:
 		return true
 	case *statement.CreateTableAs:
-		return head.Temporary
+		return head.Temporary || head.Materialized
 	case *statement.Insert, *statement.Update, *statement.Delete:
 		return temporary
 	}

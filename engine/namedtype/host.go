@@ -49,7 +49,7 @@ func (h Host) Text(ctx context.Context, in dialect.Source) (dialect.Source, edit
 func (h Host) Statement(ctx context.Context, parsed *statement.Statement, users dialect.Written) (*statement.Statement,
 	dialect.Written, error) {
 	ask := h.Plan
-	if !isView(parsed.Head) {
+	if _, kept := keptQuery(parsed.Head); !kept {
 		ask = func(text string) ([]*enumeration.Type, error) {
 			h.Yield()
 			return h.Prepare(dialect.Operators(text))

@@ -157,14 +157,15 @@ func (r Reading) Statement(parsed *statement.Statement, users dialect.Written, w
 	if parsed, users, err = written(parsed, users, text, made); err != nil {
 		return parsed, users, err
 	}
-	if head, ok := parsed.Head.(*statement.CreateView); ok {
-		at := strings.LastIndex(parsed.Text, head.Query) // it comes last
-		in := dialect.SourceOf(head.Query)
+	if query, kept := keptQuery(parsed.Head); kept {
+		at := strings.LastIndex(parsed.Text, query) // what may stand behind it is no part of one
+		in := dialect.SourceOf(query)
 		out, made, err := r.Text(in)
 		if err != nil {
 			return parsed, users, dialect.WithoutPosition(err)
 		}
-		return written(parsed, users, parsed.Text[:at]+out.Text(), made.Shift(at))
+		text := parsed.Text[:at] + out.Text() + parsed.Text[at+len(query):]
+		return written(parsed, users, text, made.Shift(at))
 	}
 	if !whole {
 		return parsed, users, nil

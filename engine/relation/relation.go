@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/former"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -22,11 +23,18 @@ import (
 // OfTable is how a table is shown.
 func OfTable(t *catalog.TableVersion) pgcatalog.Relation {
 	table := t.Table()
-	return pgcatalog.Relation{
+	r := pgcatalog.Relation{
 		Schema: table.Name.Schema, Name: table.Name.Name, Kind: 'r', OID: objectID(table.ID),
 		Columns: columnsOf(table.Columns), Rows: t.Rows(), Bytes: t.Bytes(), Options: former.Shown(table.Retention),
 	}
+	if d, is := materialized.Of(table); is {
+		r.Kind, r.Definition, r.Unpopulated = 'm', definition(d.Query), !d.Populated
+	}
+	return r
 }
+
+// definition is how the query of a view is shown.
+func definition(query string) string { return " " + past.Shown(query) + ";" }
 
 // Constraints are a table's constraints as PostgreSQL's catalogs show them. What cannot be read is not shown; who
 // writes hears of it.
@@ -84,7 +92,7 @@ func columnNumbers(schema *arrow.Schema, names []string) (list []int) {
 func OfView(w *catalog.View) pgcatalog.Relation {
 	return pgcatalog.Relation{
 		Schema: w.Name.Schema, Name: w.Name.Name, Kind: 'v', OID: objectID(w.ID),
-		Columns: columnsOf(w.Columns), Definition: " " + past.Shown(w.SQL) + ";",
+		Columns: columnsOf(w.Columns), Definition: definition(w.SQL),
 	}
 }
 

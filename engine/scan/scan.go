@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/filter"
+	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/engine/order"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -52,6 +53,8 @@ type Scan struct {
 	// Numbered is the column of the rows' numbers; empty: they have none.
 	Numbered string
 	Skipped  func(chunk int) *positions.Set // rows that are left out beside the deleted ones; nil: none
+	// unpopulated is the error of reading it (materialized.MV1); nil: it may be read.
+	unpopulated error
 
 	// What predicate transfer found: the filters by keys, where they come from, and how many rows are left.
 	KeyFilters  []duckdb.Filter
@@ -87,6 +90,9 @@ func New(ctx context.Context, tables *Tables, version *catalog.TableVersion, hin
 	t := &Scan{tables: tables, Facts: f, Hint: hint, read: read, ctx: ctx, Result: result}
 	t.Duck = &duckdb.Scan{
 		Schema: version.Table().Columns, Rows: version.Rows(), Chunks: version.NumChunks(), Open: t.Open, Threads: tables.Threads(),
+	}
+	if t.unpopulated = materialized.Unpopulated(version.Table()); t.unpopulated != nil {
+		t.Duck.Rows, t.Duck.Chunks = 1, 1 // which Open does not open
 	}
 	t.skipDeleted()
 	if hint != nil {
@@ -142,6 +148,9 @@ func (t *Scan) Open(chunk int, columns []int) (arrow.RecordBatch, error) {
 }
 
 func (t *Scan) columns(chunk int, columns []int) (arrow.RecordBatch, error) {
+	if t.unpopulated != nil {
+		return nil, t.unpopulated
+	}
 	if t.keep != nil {
 		chunk = t.keep[chunk]
 	}
@@ -168,6 +177,9 @@ func (t *Scan) ended(err error) error {
 
 // Start readies the scan for one execution: which chunks can hold rows that matter, given the parameters?
 func (t *Scan) Start(ctx context.Context, args []plan.Value) error {
+	if t.unpopulated != nil {
+		return t.unpopulated
+	}
 	t.ctx, t.keep, t.bound = ctx, nil, nil
 	t.Duck.Chunks = t.Facts.Version.NumChunks()
 	if t.Hint == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lookup"
+	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -145,8 +146,20 @@ func (v *View) LookupView(database, schema, view string) *catalog.View {
 	return nil
 }
 
-// Target finds the table that a statement writes to. Temporary tables are DuckDB's own: ErrTemporary says so.
+// Target finds the table whose rows a statement writes. Temporary tables are DuckDB's own: ErrTemporary says so.
 func (v *View) Target(name statement.Name) (*catalog.TableVersion, error) {
+	version, err := v.Stored(name)
+	if err == nil {
+		err = materialized.Refuse(version.Table())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return version, nil
+}
+
+// Stored is Target of a statement about a table itself: a materialized view is one, too.
+func (v *View) Stored(name statement.Name) (*catalog.TableVersion, error) {
 	if name.Schema == "temp" || name.Schema == "pg_temp" || name.Schema == "" && v.Own.Has(name.Name) {
 		return nil, ErrTemporary
 	}
@@ -165,6 +178,39 @@ func (v *View) Target(name statement.Name) (*catalog.TableVersion, error) {
 		return nil, sqlerror.New("42809", "cannot change view %q", name.Name)
 	}
 	return nil, sqlerror.New("42P01", "relation %q does not exist", name.String())
+}
+
+// Altered is Target of an ALTER TABLE, or of an ALTER of what object is.
+func (v *View) Altered(object statement.Object, name statement.Name) (*catalog.TableVersion, error) {
+	version, err := v.Stored(name)
+	e, ok := err.(*sqlerror.Error)
+	if object == statement.MaterializedView &&
+		(err == nil && !materialized.Is(version.Table()) || ok && e.State == "42809") {
+		return nil, sqlerror.New("42809", "%q is not a materialized view", name.Name)
+	}
+	return version, err
+}
+
+// Emptied is Target of a TRUNCATE.
+func (v *View) Emptied(name statement.Name) (*catalog.TableVersion, error) {
+	version, err := v.Target(name)
+	if e, ok := err.(*sqlerror.Error); ok && e.State == "42809" {
+		err = sqlerror.New("42809", "%q is not a table", name.Name)
+	}
+	return version, err
+}
+
+// Copied is Target of a COPY; of one of a materialized view, the view comes with the error.
+func (v *View) Copied(head *statement.Copy) (*catalog.TableVersion, error) {
+	version, err := v.Stored(head.Name)
+	switch {
+	case err != nil || !materialized.Is(version.Table()):
+		return version, err
+	case head.From:
+		return version, sqlerror.New("42809", "cannot copy to materialized view %q", head.Name.Name)
+	}
+	return version, sqlerror.New("42809", "cannot copy from materialized view %q", head.Name.Name).
+		WithHint("Try the COPY (SELECT ...) TO variant.")
 }
 
 // ErrTemporary says that a name is that of a temporary table.

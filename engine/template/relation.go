@@ -51,7 +51,7 @@ func (r *Reader) find(ctx context.Context, like statement.Like) (*relation, erro
 
 func (r *Reader) look(ctx context.Context, name statement.Name) (*relation, error) {
 	v := r.Definitions.View
-	if _, err := v.Target(name); err == snapshot.ErrTemporary {
+	if _, err := v.Stored(name); err == snapshot.ErrTemporary {
 		return r.private(ctx, name)
 	}
 	if version := v.Lookup(name.Database, name.Schema, name.Name); version != nil {

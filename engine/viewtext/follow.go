@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -35,7 +36,7 @@ func fits(v *catalog.View, ask func(text string) (*arrow.Schema, error)) error {
 
 // Follow writes a table's new name into the views that read it. tx has renamed the table, and w sees what was before.
 func (w *Writer) Follow(ctx context.Context, tx *catalog.Transaction, r Renaming) error {
-	for _, v := range w.View.Contents.Views() {
+	for _, v := range materialized.Queries(w.View.Contents) {
 		if !strings.Contains(strings.ToLower(v.SQL), strings.ToLower(r.From.Name)) || fits(v, r.Asked.Before) != nil {
 			continue // a view that cannot be asked has nothing to keep
 		}
@@ -51,16 +52,13 @@ func (w *Writer) Follow(ctx context.Context, tx *catalog.Transaction, r Renaming
 			return ctx.Err()
 		}
 		if err != nil {
-			e := sqlerror.New("2BP01", "table %s cannot be renamed: the query of view %s reads it in a way that does "+
-				"not bear another name", r.From, v.Name).
+			e := sqlerror.New("2BP01", "table %s cannot be renamed: the query of %s %s reads it in a way that does "+
+				"not bear another name", r.From, materialized.Kind(w.View.Contents, v), v.Name).
 				WithHint("Drop the view, rename the table, and make the view anew.")
 			e.Cause = err
 			return e
 		}
-		if err := tx.DropView(v.Name); err != nil {
-			return err
-		}
-		if _, err := tx.CreateView(ctx, v.Name, followed.SQL, v.Columns); err != nil {
+		if err := materialized.Rewrite(ctx, tx, v, followed.SQL); err != nil {
 			return err
 		}
 	}

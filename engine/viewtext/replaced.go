@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -49,8 +50,8 @@ func (w *Writer) Keep(ctx context.Context, tx *catalog.Transaction, replaced *ca
 			}
 		}
 		if len(later) == len(left) {
-			e := sqlerror.New("2BP01", "view %s cannot be replaced so: view %s, which reads it, would show something "+
-				"else", replaced.Name, later[0].Name).
+			e := sqlerror.New("2BP01", "view %s cannot be replaced so: %s %s, which reads it, would show something "+
+				"else", replaced.Name, materialized.Kind(w.View.Contents, later[0]), later[0].Name).
 				WithHint("Keep its columns as they are, and add others behind them, or drop that view before.")
 			e.Cause = problem
 			return e
@@ -64,8 +65,9 @@ func (w *Writer) Keep(ctx context.Context, tx *catalog.Transaction, replaced *ca
 func (w *Writer) readersOf(view *catalog.View) (readers []*catalog.View) {
 	reached := []string{strings.ToLower(view.Name.Name)}
 	found := map[*catalog.View]bool{}
+	views := materialized.Queries(w.View.Contents)
 	for i := 0; i < len(reached); i++ {
-		for _, v := range w.View.Contents.Views() {
+		for _, v := range views {
 			if v.Name != view.Name && !found[v] && strings.Contains(strings.ToLower(v.SQL), reached[i]) {
 				found[v] = true
 				readers, reached = append(readers, v), append(reached, strings.ToLower(v.Name.Name))
@@ -91,9 +93,5 @@ func (w *Writer) keep(ctx context.Context, tx *catalog.Transaction, v *catalog.V
 	if text == v.SQL {
 		return true, nil
 	}
-	if err := tx.DropView(v.Name); err != nil {
-		return true, err
-	}
-	_, err = tx.CreateView(ctx, v.Name, text, v.Columns)
-	return true, err
+	return true, materialized.Rewrite(ctx, tx, v, text)
 }

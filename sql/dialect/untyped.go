@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -69,6 +70,22 @@ func (u Untyped) Spelled(params []duckdb.ParameterType) (Source, error) {
 		}
 	}
 	return u.in.withStrings(by), nil
+}
+
+// Arguments are values of parameters whose texts are in the spelling that DuckDB reads.
+func Arguments(types []duckdb.ParameterType, args []any) ([]any, error) {
+	out := slices.Clone(args)
+	for i, value := range args {
+		text, ok := value.(string)
+		if !ok || i >= len(types) {
+			continue
+		}
+		var err error
+		if out[i], err = FormOfParameter(types[i]).Translate(text); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // FormOfParameter is the form of text that is given for a parameter.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
-	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // Words writes a text that DuckDB gets as a whole as a query's would be written for it: its literals, and what it
@@ -31,7 +30,7 @@ func OperatorsIn(read *lex.Text) string {
 		return text
 	}
 	var out []byte
-	for _, op := range statement.Operators(read) {
+	for _, op := range lex.Operators(read) {
 		by := pgcatalog.Operator(op.Name, op.Quantifier)
 		if by == op.Name {
 			continue

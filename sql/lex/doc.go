@@ -17,7 +17,8 @@
 //
 // # Words
 //
-// token: what no parser divides further, but operators of several characters, which are a Symbol each here. blank: a
+// token: what no parser divides further, but operators of several characters, which are a Symbol each here (Operators
+// puts those of patterns together). blank: a
 // space or a comment. wide space: one of Unicode's spaces, which DuckDB takes for a blank and PostgreSQL for a letter.
 // name: what a word or a quoted identifier stands for; PostgreSQL folds those without quotes, DuckDB compares without
 // case.

@@ -13,7 +13,7 @@ import (
 // Relation is a table or view that users made.
 type Relation struct {
 	Schema, Name string
-	// Kind is 'r' for a table, 'v' for a view, 'S' for a sequence.
+	// Kind is 'r' for a table, 'v' for a view, 'm' for a materialized one, 'S' for a sequence.
 	Kind byte
 	// OID is stable over the relation's life (P3), from FirstOID to LastOID.
 	OID     uint32
@@ -24,8 +24,9 @@ type Relation struct {
 	Indexes []Index
 	// Rows and Bytes of a table, as far as they are known.
 	Rows, Bytes int64
-	// Definition is a view's query.
-	Definition string
+	// Definition is a view's query, or that of a materialized view, which may be Unpopulated.
+	Definition  string
+	Unpopulated bool
 	// Sequence is what a sequence is, nil of others.
 	Sequence *Sequence
 	Comment  string
@@ -195,12 +196,12 @@ func relationRows(relations []Relation, oids map[string]uint32) rowSet {
 	rows := rowSet{
 		{name: "oid", duckType: "UINTEGER"}, {name: "schema", duckType: "VARCHAR"}, {name: "schema_oid", duckType: "UINTEGER"}, {name: "name", duckType: "VARCHAR"},
 		{name: "kind", duckType: "VARCHAR"}, {name: "columns", duckType: "SMALLINT"}, {name: "rows", duckType: "BIGINT"}, {name: "bytes", duckType: "BIGINT"},
-		{name: "definition", duckType: "VARCHAR"}, {name: "options", duckType: "VARCHAR[]"},
+		{name: "definition", duckType: "VARCHAR"}, {name: "options", duckType: "VARCHAR[]"}, {name: "populated", duckType: "BOOLEAN"},
 	}
 	for i := range relations {
 		r := &relations[i]
 		rows.add(number(r.OID), text(r.Schema), number(oids[r.Schema]), text(r.Name), text(string(r.Kind)),
-			number(min(len(r.Columns), 32767)), number(r.Rows), number(r.Bytes), optional(r.Definition), options(r.Options))
+			number(min(len(r.Columns), 32767)), number(r.Rows), number(r.Bytes), optional(r.Definition), options(r.Options), boolean(!r.Unpopulated))
 	}
 	return rows
 }

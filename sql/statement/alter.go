@@ -9,6 +9,7 @@ import (
 
 // AlterTable changes a table's columns: all of its actions, or none.
 type AlterTable struct {
+	Object   Object // MaterializedView; empty: a table
 	Name     Name
 	IfExists bool
 	Actions  []Action
@@ -27,7 +28,7 @@ func (k *DropConstraint) Alter() *AlterTable {
 
 // SetSchema is ALTER TABLE … SET SCHEMA, or of a sequence.
 type SetSchema struct {
-	Object   Object // Sequence; empty: a table
+	Object   Object // Sequence, MaterializedView; empty: a table
 	Name     Name
 	IfExists bool
 	Schema   string

@@ -27,6 +27,10 @@ func (c *cursor) create() (any, error) {
 		return c.createView(orReplace, temporary)
 	case c.peek(0).Is("recursive") && c.peek(1).Is("view"):
 		return nil, c.refuse("CREATE RECURSIVE VIEW", "Write CREATE VIEW … AS WITH RECURSIVE …")
+	case c.peek(0).Is("materialized") && (orReplace || temporary || !c.peek(1).Is("view")):
+		return nil, c.unexpected()
+	case c.accept("materialized", "view"):
+		return c.createMaterialized()
 	case c.peek(0).Is("sequence") && !temporary:
 		return c.createSequence(orReplace)
 	case c.peek(0).Is("schema") && !temporary:
@@ -45,7 +49,6 @@ func (c *cursor) create() (any, error) {
 
 // creations are what CREATE could make elsewhere, with what to do instead.
 var creations = []struct{ words, advice string }{
-	{"materialized view", "CREATE TABLE … AS stores a query's result."},
 	{"foreign table", "Load the data with COPY … FROM or INSERT … SELECT."},
 	{"domain", "Write its type and its CHECK at each column."},
 	{"macro", "CREATE TEMP MACRO makes one for this session."},
@@ -187,6 +190,9 @@ func (c *cursor) storage(temporary bool) (with string, err error) {
 
 func (c *cursor) tableQuery(as *CreateTableAs) (any, error) {
 	if c.peek(0).Is("execute") {
+		if as.Materialized {
+			return nil, c.unexpected()
+		}
 		return nil, c.refuse("CREATE TABLE … AS EXECUTE", "Write the query itself.")
 	}
 	as.Query = c.until(func(_, t lex.Token) bool {
@@ -198,6 +204,43 @@ func (c *cursor) tableQuery(as *CreateTableAs) (any, error) {
 	as.NoData = c.accept("with", "no", "data")
 	c.accept("with", "data")
 	return as, c.finish()
+}
+
+// createMaterialized reads behind CREATE MATERIALIZED VIEW.
+func (c *cursor) createMaterialized() (_ any, err error) {
+	as := &CreateTableAs{IfNotExists: c.accept("if", "not", "exists"), Materialized: true}
+	if as.Name, err = c.name(); err != nil {
+		return nil, err
+	}
+	if isTemporary(as.Name) {
+		return nil, c.refuse("CREATE MATERIALIZED VIEW in a temporary schema",
+			"CREATE TEMP TABLE … AS makes a table of one session.")
+	}
+	if as.Columns, _, err = c.columns(); err != nil {
+		return nil, err
+	}
+	if as.With, err = c.storage(false); err != nil {
+		return nil, err
+	}
+	if !c.accept("as") {
+		return nil, c.unexpected()
+	}
+	return c.tableQuery(as)
+}
+
+// refresh reads behind REFRESH.
+func (c *cursor) refresh() (_ any, err error) {
+	if !c.accept("materialized", "view") {
+		return nil, c.unexpected()
+	}
+	r := &Refresh{Concurrently: c.accept("concurrently")}
+	if r.Name, err = c.name(); err != nil {
+		return nil, err
+	}
+	if r.NoData = c.accept("with", "no", "data"); !r.NoData {
+		c.accept("with", "data")
+	}
+	return r, c.finish()
 }
 
 func (c *cursor) createView(orReplace, temporary bool) (any, error) {

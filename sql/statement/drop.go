@@ -8,8 +8,8 @@ import (
 
 // object takes the kind of an object that the product knows.
 func (c *cursor) object() (Object, bool) {
-	for _, o := range []Object{Table, View, Schema, Sequence, Type} {
-		if c.accept(string(o)) {
+	for _, o := range []Object{Table, View, MaterializedView, Schema, Sequence, Type} {
+		if c.accept(strings.Fields(string(o))...) {
 			return o, true
 		}
 	}
@@ -125,6 +125,9 @@ func (c *cursor) alter() (any, error) {
 	if object == Sequence {
 		return c.alterSequence(name, ifExists)
 	}
+	if object == MaterializedView {
+		return c.alterMaterialized(name, ifExists)
+	}
 	if object != Table {
 		return nil, c.refuseAlter(object)
 	}
@@ -151,13 +154,33 @@ func (c *cursor) alter() (any, error) {
 		return c.resetStorage(&SetStorage{Name: name, IfExists: ifExists})
 	}
 	if c.accept("set", "schema") {
-		schema, ok := c.identifier()
-		if !ok {
-			return nil, c.unexpected()
-		}
-		return &SetSchema{Name: name, IfExists: ifExists, Schema: schema}, c.finish()
+		return c.setSchema(&SetSchema{Name: name, IfExists: ifExists})
 	}
 	return c.actions(name, ifExists)
+}
+
+func (c *cursor) setSchema(s *SetSchema) (any, error) {
+	var ok bool
+	if s.Schema, ok = c.identifier(); !ok {
+		return nil, c.unexpected()
+	}
+	return s, c.finish()
+}
+
+// alterMaterialized reads what stands behind the name of ALTER MATERIALIZED VIEW.
+func (c *cursor) alterMaterialized(name Name, ifExists bool) (any, error) {
+	if c.accept("set", "schema") {
+		return c.setSchema(&SetSchema{Object: MaterializedView, Name: name, IfExists: ifExists})
+	}
+	if !c.peek(0).Is("rename") {
+		return nil, c.refuseAlter(MaterializedView)
+	}
+	a, err := c.action(&name)
+	if err != nil {
+		return nil, err
+	}
+	t := &AlterTable{Object: MaterializedView, Name: name, IfExists: ifExists, Actions: []Action{a}}
+	return t, c.finish()
 }
 
 func (c *cursor) setStorage(s *SetStorage) (any, error) {
@@ -196,8 +219,11 @@ func (c *cursor) refuseAlter(object Object) error {
 		return c.unexpected()
 	}
 	alterAdvice := alterAdvice
-	if object == Type {
+	switch object {
+	case Type:
 		alterAdvice = typeAdvice
+	case MaterializedView:
+		alterAdvice = "ALTER TABLE … SET PLACEMENT, SET (…) and RELOAD are for materialized views, too."
 	}
 	switch {
 	case c.peek(0).Is("rename"):

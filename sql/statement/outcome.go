@@ -7,7 +7,7 @@ package statement
 func MayBeGivenUp(head any) bool {
 	switch head.(type) {
 	case *Select, *Explain, *Insert, *Update, *Delete, *Copy, *CreateTableAs, *CreateView, *Fetch, *CreateTable,
-		*AddConstraint, *AlterTable, *Declare, *Prepare:
+		*Refresh, *AddConstraint, *AlterTable, *Declare, *Prepare:
 		return true
 	}
 	return false

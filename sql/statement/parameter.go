@@ -88,9 +88,9 @@ func parameterAt(read *lex.Text, before, last, t lex.Token) (stop int, name stri
 	case joined && next.IsAny("|", "&") && !strings.HasPrefix(sql[stop:], "||"): // ?|, ?&
 	case joined && next.Kind == lex.Number && lex.OnlyDigits(next.Text):
 		return next.End(), "", true
-	case last.Text == "" || !endsOperand(before, last):
+	case last.Text == "" || !lex.EndsOperand(before, last):
 		return stop, "", true
-	case last.Kind == lex.Word && !beginsOperand(next) && !(joined && isOperatorPart(next.Text[0])): // ROWS ? PRECEDING
+	case last.Kind == lex.Word && !beginsOperand(next) && !(joined && lex.IsOperatorPart(next.Text[0])): // ROWS ? PRECEDING
 		return stop, "", true
 	}
 	return stop, "", false

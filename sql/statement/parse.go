@@ -234,6 +234,8 @@ func (c *cursor) sessionHead(t lex.Token, verb string) (any, error) {
 		return c.discard()
 	case "vacuum", "analyze", "analyse", "checkpoint", "force", "unlisten":
 		return c.noOp(verb)
+	case "refresh":
+		return c.refresh()
 	case "reindex":
 		return c.reindex()
 	case "declare":
@@ -257,7 +259,6 @@ var refusals = map[string]string{
 	"lock":  "Leave it out: every transaction reads a snapshot, and a conflicting commit fails with 40001 and can be repeated.",
 	"grant": rolesAdvice, "revoke": rolesAdvice, "reassign": rolesAdvice, "security": rolesAdvice,
 	"cluster": "CREATE OR REPLACE TABLE … AS SELECT … ORDER BY stores rows in another order.",
-	"refresh": "There are no materialized views; CREATE OR REPLACE TABLE … AS stores a query's result.",
 	"do":      "Run the statements one by one.",
 }
 

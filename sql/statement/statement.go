@@ -86,6 +86,13 @@ type CreateTableAs struct {
 	Query                             string
 	NoData                            bool
 	With                              string // the text of WITH (…), if any
+	Materialized                      bool   // it is CREATE MATERIALIZED VIEW
+}
+
+// Refresh is REFRESH MATERIALIZED VIEW.
+type Refresh struct {
+	Name                 Name
+	Concurrently, NoData bool
 }
 
 // Insert puts the rows of Query into a table. Columns is nil when none were written.
@@ -183,9 +190,14 @@ const (
 	View   Object = "view"
 	Schema Object = "schema"
 
+	MaterializedView Object = "materialized view"
+
 	Sequence Object = "sequence"
 	Type     Object = "type"
 )
+
+// MayBeOwn tells whether a session may have such an object under a name of a temporary table.
+func (o Object) MayBeOwn() bool { return o == Table || o == View }
 
 // Drop removes objects of one kind.
 type Drop struct {

@@ -335,3 +335,18 @@ func BenchmarkSplit(b *testing.B) {
 		split(sql)
 	}
 }
+
+// checkOperators: they stand in the text, one behind the other, and each has room for a name with two more characters if it has a quantifier.
+func checkOperators(t require.TestingT, sql string) {
+	at := 0
+	for _, op := range lex.Operators(lex.Client.Text(sql)) {
+		require.LessOrEqual(t, at, op.Start, sql)
+		require.LessOrEqual(t, op.End, len(sql), sql)
+		size := len(op.Name)
+		if op.Quantifier != "" {
+			size += 2
+		}
+		require.LessOrEqual(t, size, op.End-op.Start, sql)
+		at = op.End
+	}
+}

@@ -14,9 +14,9 @@ SELECT relation_oid AS oid, relation AS relname, schema_oid AS relnamespace, row
   CASE kind WHEN 'r' THEN 2 ELSE 0 END AS relam, relation_oid AS relfilenode, -1 AS reltuples, 'p' AS relpersistence, kind AS relkind, columns AS relnatts,
   kind = 'v' AS relhasrules, true AS relispopulated, 'n' AS relreplident FROM pg_compat.system_relation;
 SELECT oid, name AS relname, schema_oid AS relnamespace, oid + 2147483648 AS reltype, 10 AS relowner,
-  CASE kind WHEN 'r' THEN 2 ELSE 0 END AS relam, CASE WHEN kind IN ('r', 'S') THEN oid ELSE 0 END AS relfilenode, CASE kind WHEN 'r' THEN rows WHEN 'S' THEN 1 ELSE -1 END AS reltuples, CASE kind WHEN 'S' THEN 1 ELSE CAST((bytes + 8191) // 8192 AS BIGINT) END AS relpages,
-  'p' AS relpersistence, kind AS relkind, columns AS relnatts, kind = 'v' AS relhasrules, true AS relispopulated,
-  CASE kind WHEN 'r' THEN 'd' ELSE 'n' END AS relreplident, coalesce(k.checks, 0) AS relchecks, oid IN (SELECT i.relation FROM temp.csm_index i) AS relhasindex, coalesce(k.references, 0) > 0 OR oid IN (SELECT c."references" FROM temp.csm_constraint c WHERE c.kind = 'f') AS relhastriggers, options AS reloptions
+  CASE WHEN kind IN ('r', 'm') THEN 2 ELSE 0 END AS relam, CASE WHEN kind IN ('r', 'm', 'S') THEN oid ELSE 0 END AS relfilenode, CASE kind WHEN 'r' THEN rows WHEN 'm' THEN rows WHEN 'S' THEN 1 ELSE -1 END AS reltuples, CASE kind WHEN 'S' THEN 1 ELSE CAST((bytes + 8191) // 8192 AS BIGINT) END AS relpages,
+  'p' AS relpersistence, kind AS relkind, columns AS relnatts, kind IN ('v', 'm') AS relhasrules, populated AS relispopulated,
+  CASE WHEN kind IN ('r', 'm') THEN 'd' ELSE 'n' END AS relreplident, coalesce(k.checks, 0) AS relchecks, oid IN (SELECT i.relation FROM temp.csm_index i) AS relhasindex, coalesce(k.references, 0) > 0 OR oid IN (SELECT c."references" FROM temp.csm_constraint c WHERE c.kind = 'f') AS relhastriggers, options AS reloptions
   FROM temp.csm_relation LEFT JOIN (SELECT relation AS constrained, CAST(count(*) FILTER (WHERE kind = 'c') AS SMALLINT) AS checks,
     count(*) FILTER (WHERE kind = 'f') AS "references" FROM temp.csm_constraint GROUP BY relation) AS k ON k.constrained = oid;
 SELECT oid, name AS relname, schema_oid AS relnamespace, 10 AS relowner, method AS relam, oid AS relfilenode, (SELECT r.rows FROM temp.csm_relation r WHERE r.oid = relation) AS reltuples,
@@ -89,7 +89,7 @@ SELECT 16382 AS oid, coalesce(getvariable('csm_database'), 'csmsql') AS datname,
   'C.UTF-8' AS datcollate, 'C.UTF-8' AS datctype;
 
 -- pg_catalog.pg_rewrite
-SELECT oid + 1073741824 AS oid, '_RETURN' AS rulename, oid AS ev_class, '1' AS ev_type, 'O' AS ev_enabled, true AS is_instead FROM temp.csm_relation WHERE kind = 'v';
+SELECT oid + 1073741824 AS oid, '_RETURN' AS rulename, oid AS ev_class, '1' AS ev_type, 'O' AS ev_enabled, true AS is_instead FROM temp.csm_relation WHERE kind IN ('v', 'm');
 
 -- pg_catalog.pg_tables
 SELECT n.nspname AS schemaname, c.relname AS tablename, 'postgres' AS tableowner, c.relhasindex AS hasindexes, false AS hasrules, false AS hastriggers, false AS rowsecurity
@@ -105,6 +105,10 @@ SELECT r.schema AS schemaname, r.name AS sequencename, 'postgres' AS sequenceown
 -- pg_catalog.pg_views
 SELECT n.nspname AS schemaname, c.relname AS viewname, 'postgres' AS viewowner, d.definition AS definition
   FROM pg_compat.pg_class c JOIN pg_compat.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN temp.csm_relation d ON d.oid = c.oid WHERE c.relkind = 'v';
+
+-- pg_catalog.pg_matviews
+SELECT r.schema AS schemaname, r.name AS matviewname, 'postgres' AS matviewowner, r.oid IN (SELECT i.relation FROM temp.csm_index i) AS hasindexes, r.populated AS ispopulated, r.definition AS definition
+  FROM temp.csm_relation r WHERE r.kind = 'm';
 
 -- pg_catalog.pg_settings instead of its file
 SELECT s.name AS name, coalesce(list_extract(x.own, 2), s.setting) AS setting, s.unit AS unit, s.category AS category, s.short_desc AS short_desc, s.extra_desc AS extra_desc, s.context AS context, s.vartype AS vartype, coalesce(list_extract(x.own, 3), 'default') AS source,

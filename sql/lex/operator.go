@@ -1,10 +1,6 @@
-package statement
+package lex
 
-import (
-	"strings"
-
-	"github.com/csmsql/csmsql/sql/lex"
-)
+import "strings"
 
 // Operator is an operator that looks for a pattern, between its operands.
 type Operator struct {
@@ -18,10 +14,10 @@ type Operator struct {
 
 // Operators are those of a text, from left to right, up to whatever does not end. LIKE is among them only with a
 // quantifier. The ~ that stands before its only operand is another one, and none of them.
-func Operators(read *lex.Text) []Operator {
+func Operators(read *Text) []Operator {
 	sql := read.SQL
 	var found []Operator
-	var earlier, before lex.Token
+	var earlier, before Token
 	t := read.Next(0)
 	for !t.Ends() {
 		op := Operator{Start: t.Start, End: operatorEnd(sql, t)}
@@ -32,7 +28,7 @@ func Operators(read *lex.Text) []Operator {
 			if before.Is("not") {
 				op.Name, op.Start = "!"+op.Name, before.Start
 			}
-		case patternOperators[written] && (endsOperand(earlier, before) || before.Is("(") && earlier.Is("operator")):
+		case patternOperators[written] && (EndsOperand(earlier, before) || before.Is("(") && earlier.Is("operator")):
 			op.Name = written
 		}
 		after := read.Next(op.End)
@@ -42,7 +38,7 @@ func Operators(read *lex.Text) []Operator {
 		if op.Quantifier != "" || patternOperators[written] && op.Name != "" {
 			found = append(found, op)
 		}
-		earlier, before = before, lex.Token{Text: written, Start: t.Start, Kind: t.Kind}
+		earlier, before = before, Token{Text: written, Start: t.Start, Kind: t.Kind}
 		t = after
 	}
 	return found
@@ -51,7 +47,7 @@ func Operators(read *lex.Text) []Operator {
 var patternOperators = map[string]bool{"~": true, "!~": true, "~*": true, "!~*": true, "~~": true, "!~~": true, "~~*": true, "!~~*": true}
 
 // quantify adds ANY, SOME or ALL that stands before an array. Before a query they are left alone.
-func (op *Operator) quantify(read *lex.Text, t lex.Token) {
+func (op *Operator) quantify(read *Text, t Token) {
 	if !t.IsAny("any", "some", "all") {
 		return
 	}
@@ -67,29 +63,30 @@ func (op *Operator) quantify(read *lex.Text, t lex.Token) {
 
 // operatorEnd is where the operator ends that begins with a symbol: PostgreSQL takes as many of its characters as
 // follow one another, up to a comment. Of every other token it is the end.
-func operatorEnd(sql string, t lex.Token) int {
+func operatorEnd(sql string, t Token) int {
 	stop := t.End()
-	if t.Kind != lex.Symbol || !isOperatorPart(t.Text[0]) {
+	if t.Kind != Symbol || !IsOperatorPart(t.Text[0]) {
 		return stop
 	}
-	for stop < len(sql) && isOperatorPart(sql[stop]) && !strings.HasPrefix(sql[stop:], "--") && !strings.HasPrefix(sql[stop:], "/*") {
+	for stop < len(sql) && IsOperatorPart(sql[stop]) && !strings.HasPrefix(sql[stop:], "--") && !strings.HasPrefix(sql[stop:], "/*") {
 		stop++
 	}
 	return stop
 }
 
-func isOperatorPart(c byte) bool { return strings.IndexByte("~!@#^&|`?+-*/%<>=", c) >= 0 }
+// IsOperatorPart tells of a byte that an operator may have.
+func IsOperatorPart(c byte) bool { return strings.IndexByte("~!@#^&|`?+-*/%<>=", c) >= 0 }
 
-// endsOperand tells whether t, behind before, may be the end of an operand: then an operator that follows stands
+// EndsOperand tells whether t, behind before, may be the end of an operand: then an operator that follows stands
 // between two.
-func endsOperand(before, t lex.Token) bool {
+func EndsOperand(before, t Token) bool {
 	switch t.Kind {
-	case lex.Quoted, lex.String, lex.Number, lex.Parameter:
+	case Quoted, String, Number, Parameter:
 		return true
-	case lex.Symbol:
+	case Symbol:
 		return t.IsAny(")", "]", "}", "?")
-	case lex.Word:
-		name := lex.Fold(t.Text)
+	case Word:
+		name := Fold(t.Text)
 		return !wantsOperand[name] && (name != "by" || !before.IsAny("order", "group", "partition"))
 	}
 	return false

@@ -1,4 +1,4 @@
-package statement_test
+package lex_test
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/sql/lex"
-	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // An operator on patterns is one between two operands; its text is told with it.
@@ -29,24 +28,9 @@ func TestOperators(t *testing.T) {
 		"SELECT a ~ 'x', 'unfinished ~ b":                                           "~ [~]",
 	} {
 		var got []string
-		for _, op := range statement.Operators(lex.Client.Text(sql)) {
+		for _, op := range lex.Operators(lex.Client.Text(sql)) {
 			got = append(got, strings.TrimSpace(op.Name+" "+op.Quantifier)+fmt.Sprintf(" [%s]", sql[op.Start:op.End]))
 		}
 		require.Equal(t, want, strings.Join(got, "  "), sql)
-	}
-}
-
-// checkOperators: they stand in the text, one behind the other, and each has room for a name with two more characters if it has a quantifier.
-func checkOperators(t require.TestingT, sql string) {
-	at := 0
-	for _, op := range statement.Operators(lex.Client.Text(sql)) {
-		require.LessOrEqual(t, at, op.Start, sql)
-		require.LessOrEqual(t, op.End, len(sql), sql)
-		size := len(op.Name)
-		if op.Quantifier != "" {
-			size += 2
-		}
-		require.LessOrEqual(t, size, op.End-op.Start, sql)
-		at = op.End
 	}
 }
