@@ -329,21 +329,20 @@ func (s *Session) fill(ctx context.Context, tx *catalog.Transaction, v *snapshot
 
 // refresh is REFRESH MATERIALIZED VIEW.
 func (st *Statement) refresh(ctx context.Context, head *statement.Refresh) (*Rows, error) {
-	s := st.session
 	return done("REFRESH MATERIALIZED VIEW", 0), st.writeRows(ctx, new(int64), func(ctx context.Context,
 		tx *catalog.Transaction, v *snapshot.View) error {
 		return refresh.Run(ctx, tx, v, head, func(ctx context.Context, query string, into catalog.TableName,
 			ready func(*arrow.Schema) error) error {
-			if err := s.show(v); err != nil {
+			if err := st.session.show(v); err != nil {
 				return err
 			}
-			plan, err := s.planQuery(ctx, dialect.SourceOf(query), v)
+			plan, err := st.session.planQuery(ctx, dialect.SourceOf(query), v)
 			if err != nil {
 				return err
 			}
 			defer plan.close()
 			if err = ready(plan.schema); err == nil {
-				_, err = s.fill(ctx, tx, v, plan, into, query, nil)
+				_, err = st.session.fill(ctx, tx, v, plan, into, query, nil)
 			}
 			return err
 		})

@@ -232,3 +232,20 @@ func TestConstantsWithoutValuesEndBlocks(t *testing.T) {
 	exec(t, s, "ROLLBACK")
 	require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM t"))
 }
+
+// A statement that is planned anew, because somebody has made a table meanwhile, has the columns that it had: also one
+// whose text was written otherwise for planning.
+func TestPreparedColumnsStay(t *testing.T) {
+	e := open(t)
+	s, other := session(t, e), session(t, e)
+	for _, sql := range []string{"SELECT upper('abc')", "SELECT to_char(1234.5, '9999.99')", "SELECT to_char(n, 'FM000') FROM (SELECT 7 AS n) s"} {
+		st, err := s.Prepare(t.Context(), sql)
+		require.NoError(t, err)
+		exec(t, other, "CREATE TABLE made (a int); DROP TABLE made")
+		got, err := st.Execute(t.Context(), nil)
+		require.NoError(t, err, sql)
+		require.True(t, got.Schema().Equal(st.Schema()), sql)
+		got.Close()
+		require.NoError(t, st.Close())
+	}
+}

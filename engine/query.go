@@ -92,6 +92,7 @@ func (s *Session) planNamed(ctx context.Context, in dialect.Source, v *snapshot.
 		}
 		if formatted, ok := dialect.Formats(in); ok {
 			if q, err := s.planText(ctx, s.read(formatted, v), v); err == nil {
+				q.Asked = in.Text()
 				return q, nil
 			} // what is formatted is no time
 		}

@@ -26,9 +26,13 @@ type Text struct {
 	Edits  edit.List
 	Duck   *duckdb.Statement
 	Params []duckdb.ParameterType
-	AsText bool // all parameters are text, because one of them has no type
-	Late   bool // Duck only describes: it is planned once more when the parameters have values
+	AsText bool   // all parameters are text, because one of them has no type
+	Late   bool   // Duck only describes: it is planned once more when the parameters have values
+	Asked  string // of what it is planned anew, and its columns are named; empty: of the text that was planned
 }
+
+// Anew is what a plan of a text is made anew of.
+func (t *Text) Anew(text string) string { return cmp.Or(t.Asked, text) }
 
 // Resolve plans a text whose parameters DuckDB could not make out. users is what the user wrote.
 func (t *Text) Resolve(conn *duckdb.Connection, users string) error {
