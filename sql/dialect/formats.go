@@ -152,7 +152,14 @@ func Formats(s Source) (Source, bool) {
 			if expression, ok := timeExpression(template.Sval); ok {
 				calls[int(call.Location)] = formatCall{"list_transform([", "], lambda csm_time: " + expression + ")[1]"} // computed once
 			} else if numberTemplate.MatchString(template.Sval) {
-				calls[int(call.Location)] = formatCall{pgcatalog.NumberFormat + "(CAST((", ") AS DECIMAL(38, 10)), " + duckdb.QuoteLiteral(template.Sval) + ")"}
+				behind := ", " + duckdb.QuoteLiteral(template.Sval) + ")"
+				format := formatCall{pgcatalog.NumberFormat + "(CAST((", ") AS DECIMAL(38, 10))" + behind}
+				if mayBeVolatile(s.Text()) {
+					format.before = "list_transform([CAST(("
+					const list = ") AS DECIMAL(38, 10))], lambda csm_number: "
+					format.after = list + pgcatalog.NumberFormat + "(csm_number" + behind + ")[1]"
+				}
+				calls[int(call.Location)] = format
 			}
 		}
 	})

@@ -92,13 +92,24 @@ func next(read *lex.Text, sql string) *lex.Text {
 
 // NeedsTypes tells whether the types of what a statement names may say what it means.
 func NeedsTypes(parsed *statement.Statement) bool {
+	return hasTypes(parsed) || mayBeVolatile(parsed.Text)
+}
+
+func hasTypes(parsed *statement.Statement) bool {
 	return parsed.Tree != nil && len(parsed.Text) <= TreeMax && pgcatalog.NeedsTypes(parsed.Tree)
 }
 
 // Typed is the statement that means in DuckDB what the types say that it means in PostgreSQL, and how that was written.
 func (w Written) Typed(parsed *statement.Statement, find pgcatalog.Find) (*statement.Statement, Written, error) {
-	text, made := pgcatalog.Typed(parsed.Text, parsed.Tree, find)
-	if made == nil {
+	text, made := parsed.Text, edit.List(nil)
+	if hasTypes(parsed) {
+		text, made = pgcatalog.Typed(parsed.Text, parsed.Tree, find)
+	}
+	text, once, err := computeOnce(text)
+	if err != nil {
+		return parsed, w, err
+	}
+	if made = made.Then(once); made == nil {
 		return parsed, w, nil
 	}
 	typed, err := statement.Parse(text)

@@ -166,6 +166,7 @@ func callName(call *pg.FuncCall) (name string, strength int) {
 			return users, 2
 		}
 	}
+	name = strings.TrimPrefix(strings.TrimPrefix(name, FirstPrefix), OncePrefix) // of twins
 	users, ours := strings.CutPrefix(name, TranslatedPrefix)
 	users, _, _ = strings.Cut(users, "__") // of one function's several meanings
 	switch {

@@ -15,3 +15,6 @@ func IsCatalogQueryNaive(parsed *pg.ParseResult) bool {
 	}
 	return s.found
 }
+
+// DuckDBReadsTwice tells whether a macro of DuckDB's is known to read a parameter more than once.
+func DuckDBReadsTwice(name string) bool { return duckdbs[name] != nil }

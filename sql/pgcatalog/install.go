@@ -81,7 +81,13 @@ func Install(exec func(sql string) error) error {
 	if err := exec(b.String()); err != nil {
 		return fmt.Errorf("install the system catalogs' settings: %w", err)
 	}
-	return m.run(exec, "functions.sql", "duckdb.sql")
+	if err := m.run(exec, "functions.sql", "duckdb.sql"); err != nil {
+		return err
+	}
+	if err := exec(m.expand(twins())); err != nil {
+		return fmt.Errorf("install functions that compute their arguments once: %w", err)
+	}
+	return nil
 }
 
 // run executes files of data/.

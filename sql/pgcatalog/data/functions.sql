@@ -273,6 +273,7 @@ CREATE MACRO pg_session.csm_jsonb_object_keys(x) AS CASE coalesce(json_type(CAST
 CREATE MACRO pg_session.csm_numeric(x VARCHAR) AS CAST(x AS DOUBLE), (x) AS x + CAST(0 AS DECIMAL(1, 0));
 CREATE MACRO pg_session.csm_numeric__digits(x, zero) AS x + zero;
 CREATE MACRO pg_session.csm_string_agg__bytea(x, separator) AS unhex(string_agg(hex(x), hex(CAST(separator AS BLOB))));
+CREATE MACRO pg_session.csm_nullif(a, b) AS CASE WHEN a = b THEN NULL ELSE a END;
 CREATE MACRO pg_session.csm_mod(a, b) AS a % pg_session.csm_divisor(b);
 CREATE MACRO pg_session.csm_div(a BIGINT, b BIGINT) AS csm_divide(a, b), (a DOUBLE, b DOUBLE) AS trunc(csm_divide(a, b));
 CREATE MACRO pg_session.csm_octet_length(x VARCHAR) AS strlen(x), (x BLOB) AS octet_length(x);
