@@ -23,7 +23,7 @@ func (r *translation) cast(c *call) {
 	value, kind := c.arguments[0], r.next(as.End())
 	r.float(kind)
 	alone := r.next(kind.End()).Start == c.closing
-	r.dimensions(value, as.Start, kind, r.typeName(kind))
+	r.dimensions(value, value.Start, as.Start, kind, r.typeName(kind))
 	cut, _, _ := r.cuts(kind)
 	if r.next(value.End()).Start == as.Start && value.Kind == lex.String && cut == "" {
 		if by := r.literal(value, kind, alone); by != "" {
@@ -98,7 +98,7 @@ func (r *translation) castTo(operand lex.Token, start, colons int, kind lex.Toke
 	end := r.typeName(kind)
 	alone := end == kind.End()
 	r.float(kind)
-	r.dimensions(operand, colons, kind, end)
+	r.dimensions(operand, start, colons, kind, end)
 	if name, _, _ := r.cuts(kind); whole && operand.Kind == lex.String && name == "" {
 		if by := r.literal(operand, kind, alone); by != "" {
 			r.replace(kind.Start, kind.End(), by)
@@ -121,9 +121,9 @@ func (r *translation) castTo(operand lex.Token, start, colons int, kind lex.Toke
 }
 
 // dimensions makes as many brackets of the type of an array as its value has dimensions: to PostgreSQL text[] is the
-// type of arrays of any, to DuckDB each list has its own. operand is the value's first token, stop is where what stands
-// behind it begins, end is behind the type.
-func (r *translation) dimensions(operand lex.Token, stop int, kind lex.Token, end int) {
+// type of arrays of any, to DuckDB each list has its own. operand is the value's first token, start is where it begins,
+// stop where what stands behind it does, end is behind the type.
+func (r *translation) dimensions(operand lex.Token, start, stop int, kind lex.Token, end int) {
 	given := 0
 	for t := kind; t.Start < end && !t.Ends(); t = r.next(t.End()) {
 		if t.Is("[") {
@@ -146,7 +146,27 @@ func (r *translation) dimensions(operand lex.Token, stop int, kind lex.Token, en
 	}
 	if has > given {
 		r.insert(end, strings.Repeat("[]", has-given), closes)
+	} else if given == 1 && isText(kind) && !hasText(operand) && !operand.Is(flatName) && !r.plain(operand) {
+		r.insert(start, flatName+"(", opens)
+		r.insert(stop, ")", closes)
 	}
+}
+
+// flatName is the macro that refuses arrays of what DuckDB writes in its own way as texts: arrays and rows.
+const flatName = pgcatalog.TranslatedPrefix + "flat"
+
+// plain tells whether a value is ARRAY[a, b] of names and constants.
+func (r *translation) plain(array lex.Token) bool {
+	t := r.next(array.End())
+	if !array.Is("array") || !t.Is("[") {
+		return false
+	}
+	for t = r.next(t.End()); !t.Is("]"); t = r.next(t.End()) {
+		if t.Kind == lex.Symbol && !t.Is(",") || t.Ends() || t.IsAny("row", "array") {
+			return false
+		}
+	}
+	return true
 }
 
 // depthOf is how many dimensions an array has that is written out between its first token and stop; 0: it is no such

@@ -156,7 +156,7 @@ func expressionName(n *pg.Node) (name string, strength int) {
 const TranslatedPrefix = "csm_"
 
 // castNames are those of them that casts become.
-var castNames = map[string]bool{"text": true, "numeric": true, "varchar": true, "bpchar": true}
+var castNames = map[string]bool{"text": true, "numeric": true, "flat": true, "varchar": true, "bpchar": true}
 
 // callName is what a call names its column.
 func callName(call *pg.FuncCall) (name string, strength int) {

@@ -283,6 +283,7 @@ CREATE MACRO pg_session.csm_rpad(x, length) AS rpad(x, length, ' '), (x, length,
 CREATE MACRO pg_session.csm_to_hex(x) AS lower(to_hex(CASE WHEN typeof(x) IN ('INTEGER', 'SMALLINT') AND x < 0 THEN x + 4294967296 ELSE x END));
 CREATE MACRO pg_session.csm_array_length(x, dimension) AS nullif(CAST(array_length(x, dimension) AS INTEGER), 0);
 CREATE MACRO pg_compat.flat(name, x) AS CASE WHEN ends_with(typeof(x), '[][]') AND x IS NOT NULL THEN error('0A000: ' || name || '() of an array of arrays is not supported') END;
+CREATE MACRO pg_session.csm_flat(x) AS coalesce(CASE WHEN regexp_matches(typeof(x), '\[\]\[\]|^STRUCT') AND x IS NOT NULL THEN error('0A000: text[] of an array of arrays or rows is not supported') END, x);
 CREATE MACRO pg_session.csm_cardinality(x) AS CAST(coalesce(pg_compat.flat('cardinality', x), len(x)) AS INTEGER);
 CREATE MACRO pg_session.csm_array_remove(x, removed) AS list_filter(x, lambda e: e IS DISTINCT FROM removed);
 CREATE MACRO pg_session.csm_array_replace(x, former, later) AS list_transform(x, lambda e: CASE WHEN e IS NOT DISTINCT FROM former THEN later ELSE e END);
