@@ -47,8 +47,8 @@ func TestAnInterruptWhileATableIsBound(t *testing.T) {
 	require.Equal(t, []string{"1"}, ask(t, c, "SELECT 1"))
 }
 
-// Nor are they inside functions that Go calls: a parameter's text, or what a function of Go's answers, is a block like any
-// other, and refused before.
+// Nor are they inside functions that Go calls: a parameter's text, or what a function of Go's answers, is a block like
+// any other, and refused before.
 func TestLargeTextsOfGoAreRefused(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector's own memory cannot be told apart")

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -42,7 +44,16 @@ type sharedKey struct {
 }
 
 // trace finds the columns of base tables whose rows a condition on a column is about. All of them are of one type.
-func (a *analyzer) trace(c bind.Column) []target {
+func (a *analyzer) trace(c bind.Column) []target { return a.traceBut(c, map[output][]target{}) }
+
+// output is a column that a query puts out.
+type output struct {
+	query *bind.Query
+	at    int
+}
+
+// traceBut is trace, for which some outputs were followed already: a CTE may be named twice by the next, thirty deep.
+func (a *analyzer) traceBut(c bind.Column, known map[output][]target) []target {
 	it := c.Item
 	if it == nil {
 		return nil
@@ -53,7 +64,7 @@ func (a *analyzer) trace(c bind.Column) []target {
 	if it.Query == nil || it.Open {
 		return nil
 	}
-	list := a.through(it.Query, c.Index)
+	list := slices.Clone(a.throughBut(it.Query, c.Index, known))
 	if it.CTE == nil || len(list) == 0 {
 		return list
 	}
@@ -73,27 +84,40 @@ func (a *analyzer) trace(c bind.Column) []target {
 }
 
 // through is trace for an output of a query.
-func (a *analyzer) through(q *bind.Query, output int) []target {
-	if q.Open || output >= len(q.Outputs) {
+func (a *analyzer) through(q *bind.Query, at int) []target {
+	return a.throughBut(q, at, map[output][]target{})
+}
+
+func (a *analyzer) throughBut(q *bind.Query, at int, known map[output][]target) []target {
+	if q.Open || at >= len(q.Outputs) {
 		return nil
 	}
+	list, ok := known[output{q, at}]
+	if !ok {
+		list = a.followed(q, at, known)
+		known[output{q, at}] = list
+	}
+	return list
+}
+
+func (a *analyzer) followed(q *bind.Query, at int, known map[output][]target) []target {
 	state := &a.queries[q.ID]
 	if state.passes == unjudged {
 		state.passes = judge(q)
 	}
-	switch c := q.Outputs[output].Column; {
+	switch c := q.Outputs[at].Column; {
 	case state.passes == passesArms:
-		left, right := a.through(q.Left, output), a.through(q.Right, output)
+		left, right := a.throughBut(q.Left, at, known), a.throughBut(q.Right, at, known)
 		if len(left) == 0 || len(right) == 0 || !sameType(left[0].definition(), right[0].definition()) {
 			return nil
 		}
-		return append(left, right...)
+		return slices.Concat(left, right)
 	case c.Item == nil || a.nullable[c.Item.ID] || state.passes == passesNothing:
 		return nil
 	case state.passes == passesKeys && !a.isKey(q, c):
 		return nil
 	default:
-		return a.trace(c)
+		return a.traceBut(c, known)
 	}
 }
 

@@ -110,7 +110,7 @@ func spin(ctx context.Context, loops int) {
 
 // abuse plays attacks, again and again, until ctx ends.
 func abuse(ctx context.Context, o order) outcome {
-	const clients = 6 // of each attack: 16 attacks, and 100 sessions
+	const clients = 5 // of each attack: 18 attacks, and 90 sessions
 	out := outcome{Tallies: map[string]map[string]int{}}
 	tallies := make([]*tally, len(attacks))
 	var group sync.WaitGroup

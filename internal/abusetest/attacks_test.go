@@ -53,6 +53,8 @@ var attacks = []attack{
 	{"cursors", openCursors, size{4, 40}, size{20, 1_000}},
 	{"long settings", setLong, size{8, 9}, size{20, 400}},
 	{"results that are in the way", parkResults, size{8, 4}, size{20, 40}},
+	{"plans without end", planForever, size{4, 3}, size{12, 6}},
+	{"statements that are ended", endSoon, size{6, 100}, size{20, 1_000}},
 }
 
 // each runs an attack's clients at once.

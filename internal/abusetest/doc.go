@@ -3,7 +3,7 @@
 //
 //	start ── cgroup (--region + --memory + 150 MiB, no swap) ── csmsql serve
 //	                                                              ▲      ▲
-//	          attacks: 15, each by some sessions, by hand ────────┘      └──── customer: pgx, knows its answers
+//	          attacks: 18, each by some sessions, by hand ────────┘      └──── customer: pgx, knows its answers
 //	          (a process of their own)
 //	          watch: what the group holds, every 20 ms
 //
@@ -13,8 +13,8 @@
 // # Words
 //
 // An attack makes the node keep something: messages, statements, portals, answers that are not read, settings, trees of
-// long texts, versions. An attacker is one of its clients. The customer is the client that behaves. What is held is
-// what the kernel cannot take back: all but files' pages.
+// long texts, versions, plans. An attacker is one of its clients. The customer is the client that behaves. What is held
+// is what the kernel cannot take back: all but files' pages.
 //
 // # Invariants
 //

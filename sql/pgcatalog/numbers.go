@@ -32,6 +32,13 @@ const (
 type typing struct {
 	bound *bind.Statement
 	depth int
+	known map[column]uint32 // what columns of queries were found to be: the next query may name one twice, thirty deep
+}
+
+// column is one that a query puts out.
+type column struct {
+	query *bind.Query
+	at    int
 }
 
 // numbersDepth bounds how far an expression is followed, through the queries that it names.
@@ -320,6 +327,19 @@ func (n *typing) column(c bind.Column) uint32 {
 
 // query is the type of a column that a query puts out.
 func (n *typing) query(q *bind.Query, i int) uint32 {
+	key := column{q, i}
+	if t, ok := n.known[key]; ok {
+		return t
+	}
+	t := n.found(q, i)
+	if n.known == nil {
+		n.known = map[column]uint32{}
+	}
+	n.known[key] = t
+	return t
+}
+
+func (n *typing) found(q *bind.Query, i int) uint32 {
 	if n.depth++; n.depth > numbersDepth {
 		return 0
 	}

@@ -64,6 +64,8 @@
 //     squared.
 //   - D7 What more than one fragment works out for itself is steady, so that all of them see the same.
 //   - D8 A stage reads only stages before it.
+//   - D9 A plan is made in a bounded number of steps, however often queries name each other; what would take more is
+//     not split.
 //
 // # What the caller must keep
 //

@@ -232,6 +232,15 @@ func (p *planner) reading(t *Text, node, part string) (e Estimate, cost float64)
 
 // rowsOf estimates the rows that a query gives.
 func (p *planner) rowsOf(q *query) float64 {
+	rows, known := p.estimates[q]
+	if !known {
+		rows = p.estimate(q)
+		p.estimates[q] = rows
+	}
+	return rows
+}
+
+func (p *planner) estimate(q *query) float64 {
 	rows := 1.0
 	switch {
 	case q.block != nil:

@@ -9,7 +9,7 @@ import (
 
 // place splits off stages for a query, or for queries in it, whichever is cheaper; or nothing.
 func (p *planner) place(q *query) {
-	if q.text == nil || p.isStaged(q) || len(q.outer) > 0 {
+	if q.text == nil || p.tired() || p.isStaged(q) || len(q.outer) > 0 {
 		return
 	}
 	if len(q.arms) == 2 {
@@ -199,7 +199,7 @@ func (p *planner) prepareOne(q *query) {
 func (p *planner) wholes(b *block, parts restriction, list []*query) []*query {
 	visit := func(q *query) {
 		switch {
-		case slices.Contains(list, q) || q.text == nil:
+		case p.tired() || slices.Contains(list, q) || q.text == nil:
 		case !p.has(parts, q):
 			list = append(list, q)
 		case q.block != nil:

@@ -22,6 +22,19 @@ type planner struct {
 	shuffles map[*occurrence]*shuffled // of the attempt under way
 	edits    []edit                    // that put them in place of the tables
 	whyNot   string                    // the first reason why a block that could have been split was not
+	steps    int                       // taken
+
+	estimates map[*query]float64 // of rows
+}
+
+// mostSteps bounds what a plan takes (D9): queries within queries are tried again for each attempt at those around
+// them. TPC-H's take 236 at most.
+const mostSteps = 500_000
+
+// tired counts a step, and tells whether there were too many: then nothing that was found out since counts.
+func (p *planner) tired() bool {
+	p.steps++
+	return p.steps > mostSteps
 }
 
 // Plan decides how a statement is run. Exactly one of the results is not nil, and holds nothing of the statement.
@@ -50,7 +63,7 @@ func Plan(st *plan.Statement, placement Placement, settings Settings) (*Distribu
 	if a.reason != "" {
 		return nil, &Single{a.reason}
 	}
-	p := &planner{analysis: a, settings: &settings}
+	p := &planner{analysis: a, settings: &settings, estimates: map[*query]float64{}}
 	return p.decide(top)
 }
 
@@ -84,6 +97,9 @@ func (p *planner) decide(top *query) (*Distributed, *Single) {
 	p.named = p.ctesOf(top, nil)
 	single := p.work(p.reads(top))
 	p.place(top)
+	if p.steps > mostSteps {
+		return nil, &Single{"it has too many queries within queries"}
+	}
 	if len(p.stages) == 0 {
 		if p.whyNot == "" {
 			p.whyNot = "no part of the statement can be split off"
@@ -146,16 +162,18 @@ func (p *planner) isStaged(q *query) bool { return slices.Contains(p.stagedOf, q
 // not.
 func (p *planner) reads(q *query) map[*occurrence]bool {
 	set := map[*occurrence]bool{}
-	p.collect(q, set)
+	p.collect(q, set, map[*query]bool{})
 	return set
 }
 
-func (p *planner) collect(q *query, set map[*occurrence]bool) {
-	if p.isStaged(q) {
+// collect does not come through a query again that it has seen: a CTE may be named twice by the next, thirty deep.
+func (p *planner) collect(q *query, set map[*occurrence]bool, seen map[*query]bool) {
+	if seen[q] || p.tired() || p.isStaged(q) {
 		return
 	}
+	seen[q] = true
 	for _, arm := range q.arms {
-		p.collect(arm, set)
+		p.collect(arm, set, seen)
 	}
 	if q.block == nil {
 		return
@@ -164,10 +182,10 @@ func (p *planner) collect(q *query, set map[*occurrence]bool) {
 		if o := p.tables[it.ID]; o != nil {
 			set[o] = true
 		} else {
-			p.collect(p.of(it), set)
+			p.collect(p.of(it), set, seen)
 		}
 	}
 	for _, s := range q.block.subqueries {
-		p.collect(s.query, set)
+		p.collect(s.query, set, seen)
 	}
 }

@@ -49,6 +49,9 @@ type spreader struct {
 
 // of a query's outputs; keys are columns of no item, whose index is the output's.
 func (s *spreader) query(q *query) spread {
+	if s.tired() {
+		return mess("too many queries within queries")
+	}
 	if s.isStaged(q) || !s.has(s.parts, q) {
 		return spread{}
 	}

@@ -6,7 +6,10 @@ import (
 
 // unsteady says why a query may give other rows when it is worked out again, "" if it gives the same. What several
 // fragments work out each for itself must be steady (D7).
-func (p *planner) unsteady(q *query) (why string) {
+func (p *planner) unsteady(q *query) string { return p.unsteadyBut(q, map[*query]bool{}) }
+
+// unsteadyBut leaves out the CTEs that were seen.
+func (p *planner) unsteadyBut(q *query, seen map[*query]bool) (why string) {
 	note := func(s string) {
 		if why == "" {
 			why = s
@@ -21,8 +24,9 @@ func (p *planner) unsteady(q *query) (why string) {
 		}
 	})
 	for _, c := range p.ctesOf(q, nil) {
-		if why == "" && !p.isStaged(c.query) {
-			why = p.unsteady(c.query)
+		if why == "" && !seen[c.query] && !p.isStaged(c.query) {
+			seen[c.query] = true
+			why = p.unsteadyBut(c.query, seen)
 		}
 	}
 	return why
@@ -77,6 +81,10 @@ func (b *block) steadyFrame(w *pg.WindowDef) bool {
 func (p *planner) unsteadyPart(b *block, parts restriction) (why string, of *query) {
 	check := func(q *query) {
 		if why != "" || p.isStaged(q) {
+			return
+		}
+		if p.tired() {
+			why, of = "too many queries within queries", q
 			return
 		}
 		if !p.has(parts, q) {
