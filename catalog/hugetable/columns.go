@@ -31,6 +31,11 @@ const (
 	missingKey = "csm.missing"
 )
 
+// QueryKey is of the metadata of a table's schema: the query whose rows the table holds (package materialized).
+const QueryKey = "csm.query"
+
+func derived(columns *arrow.Schema) bool { return columns.Metadata().FindKey(QueryKey) >= 0 }
+
 // numbers are those of a schema's columns, in its order, and of a table the next one that is free.
 type numbers struct {
 	of   []int

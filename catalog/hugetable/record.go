@@ -15,14 +15,13 @@ import (
 // recordFormat is the number that a record carries: the second if the table has, or had, more than one replica, the
 // third if rows of its chunks are deleted, the fourth if such rows were left out, the fifth if the table was altered,
 // the sixth if chunks have orders, the seventh if it keeps former versions, the eighth if columns are of user-defined
-// types. A program that does not know of them
-// would lend memory again that is in use, or show
-// the rows, or delete others, or take one column of a chunk for another, or an order for a column, or show codes for
-// labels.
+// types, the ninth if it holds a query's rows. A program that does not know of them would lend memory again that is in
+// use, or show the rows, or delete others, or take one column of a chunk for another, or an order for a column, or show
+// codes for labels, or change rows that are nobody's to change.
 const (
-	recordFormat, recordFormatReplicas, recordFormatDeleted       = 1, 2, 3
-	recordFormatPurged, recordFormatNumbered, recordFormatOrdered = 4, 5, 6
-	recordFormatKeeps, recordFormatEnumerated                     = 7, 8
+	recordFormat, recordFormatReplicas, recordFormatDeleted        = 1, 2, 3
+	recordFormatPurged, recordFormatNumbered, recordFormatOrdered  = 4, 5, 6
+	recordFormatKeeps, recordFormatEnumerated, recordFormatDerived = 7, 8, 9
 )
 
 // Field numbers of TableRecord and PageRef in catalog.proto.
@@ -43,6 +42,8 @@ func (v *Version) Encode() ([]byte, error) {
 	w := message.Writer{}
 	format := uint64(recordFormat)
 	switch {
+	case derived(v.table.Columns):
+		format = recordFormatDerived
 	case enumeration.Has(v.table.Columns):
 		format = recordFormatEnumerated
 	case v.table.Retention.Keeps():
@@ -92,7 +93,7 @@ func (v *Version) Encode() ([]byte, error) {
 	v.encodePurges(&w)
 	if v.table.Retention.Keeps() {
 		v.encodeRetention(&w)
-	} else if format == recordFormatEnumerated && v.ordered {
+	} else if format >= recordFormatEnumerated && v.ordered {
 		w.Uint(recordOrdered, 1)
 	}
 	return w.Buf, nil
@@ -218,10 +219,10 @@ func (v *Version) purged() bool {
 
 func (v *Version) checkRecord(format uint64) error {
 	switch {
-	case format < recordFormat || format > recordFormatEnumerated:
+	case format < recordFormat || format > recordFormatDerived:
 		return fmt.Errorf("%w: a table record of format %d, this program knows %d to %d", ErrCorrupt,
 			format, recordFormat,
-			recordFormatEnumerated)
+			recordFormatDerived)
 	case format < recordFormatEnumerated && (format == recordFormatKeeps) != v.table.Retention.Keeps():
 		return fmt.Errorf("%w: record of table %v has format %d and keeps %d versions", ErrCorrupt,
 			v.table.Name, format,
@@ -236,7 +237,10 @@ func (v *Version) checkRecord(format uint64) error {
 	case format < recordFormatOrdered && Numbered(v.table.Columns) != (format == recordFormatNumbered):
 		return fmt.Errorf("%w: record of table %v has format %d and the columns' numbers, or not", ErrCorrupt,
 			v.table.Name, format)
-	case enumeration.Has(v.table.Columns) != (format == recordFormatEnumerated):
+	case derived(v.table.Columns) != (format == recordFormatDerived):
+		return fmt.Errorf("%w: record of table %v has format %d and the query of its rows, or not", ErrCorrupt,
+			v.table.Name, format)
+	case format < recordFormatDerived && enumeration.Has(v.table.Columns) != (format == recordFormatEnumerated):
 		return fmt.Errorf("%w: record of table %v has format %d and columns of user-defined types, or not",
 			ErrCorrupt, v.table.Name, format)
 	case len(v.columns) != v.table.Columns.NumFields():

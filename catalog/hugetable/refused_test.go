@@ -86,7 +86,8 @@ func TestRecordsThatAreRefused(t *testing.T) {
 		w.Int(4, descriptor.MaxRows)
 	}))
 	for says, data := range map[string][]byte{
-		"of format 9":                      with(number(1, 9)),
+		"of format 10":                     with(number(1, 10)),
+		"has format 9 and the query":       with(number(1, 9)),
 		"without identity":                 with(number(2, 0)),
 		"without identity, name":           with(fields(func(w *message.Writer) { w.Bytes(4, nil) })),
 		"name or columns":                  amend(t, record, 5, 0, nil),

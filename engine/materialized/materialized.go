@@ -6,13 +6,14 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/internal/mark"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 const (
 	// queryKey is of the metadata of a table's schema: the query of a materialized view.
-	queryKey = "csm.query"
+	queryKey = hugetable.QueryKey
 	// emptyKey is of the same: the view has not been populated.
 	emptyKey = "csm.unpopulated"
 )
