@@ -97,6 +97,9 @@ func refuseText(bytes int) error {
 	if bytes < small || admitMemory(int64(bytes)) {
 		return nil
 	}
+	if tellGoMemory(); admitMemory(int64(bytes)) { // the text itself is Go's, and may be new
+		return nil
+	}
 	bound := processWarden.bound.Load()
 	message := fmt.Sprintf("out of memory: a text of %d MiB, and the process may have %d MiB of its own", bytes>>20, bound>>20)
 	return &Error{Message: message, State: "53200", HintText: memoryHint, Byte: -1}

@@ -50,7 +50,13 @@ func TestPlanningEnds(t *testing.T) {
 	for _, sql := range chainMacros() {
 		require.NoError(t, c.Exec(sql))
 	}
-	for name, sql := range chains() {
+	nested := "SELECT 1 AS i"
+	for range 60 {
+		nested = "SELECT i FROM (VALUES (1)) v(i) WHERE EXISTS (" + nested + ")"
+	}
+	all := chains()
+	all["pushing filters down"] = nested // in hardly any memory
+	for name, sql := range all {
 		for _, after := range []time.Duration{10 * time.Millisecond, 100 * time.Millisecond} {
 			ctx, cancel := context.WithTimeout(t.Context(), after)
 			done := c.Hear(ctx)
