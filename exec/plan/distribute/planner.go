@@ -28,7 +28,7 @@ type planner struct {
 }
 
 // mostSteps bounds what a plan takes (D9): queries within queries are tried again for each attempt at those around
-// them. TPC-H's take 236 at most.
+// them. TPC-H's queries take some hundreds; the bound is a fraction of a second.
 const mostSteps = 500_000
 
 // tired counts a step, and tells whether there were too many: then nothing that was found out since counts.
