@@ -2,6 +2,7 @@ package planned
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,10 +47,7 @@ func tableOf(call string, scans []*scan.Scan) string {
 // ClientNames gives a result's columns the names that PostgreSQL's clients expect (count, ?column?, version), and
 // those of a query of its catalogs the types that they have there (oid, name).
 func ClientNames(schema *arrow.Schema, tree *pg.ParseResult, catalogs bool) *arrow.Schema {
-	names := pgcatalog.ColumnNames(tree)
-	if len(names) != schema.NumFields() {
-		names = nil // a star, or a statement that PostgreSQL knows nothing of
-	}
+	names := besideStars(pgcatalog.ColumnNames(tree), schema.NumFields())
 	var types []uint32
 	if catalogs {
 		types = pgcatalog.ColumnTypes(tree)
@@ -64,6 +62,32 @@ func ClientNames(schema *arrow.Schema, tree *pg.ParseResult, catalogs bool) *arr
 		}
 	}
 	return arrow.NewSchema(fields, nil)
+}
+
+// besideStars gives each of so many columns its name; "" stands for those of a star, which may be any number. It is nil
+// if the columns are not those that the names are of: PostgreSQL knows nothing of the statement.
+func besideStars(names []string, columns int) []string {
+	if len(names) == columns {
+		return names
+	}
+	first := slices.Index(names, "")
+	if first < 0 {
+		return nil
+	}
+	last := first
+	for i, name := range names {
+		if name == "" {
+			last = i
+		}
+	}
+	behind := len(names) - 1 - last
+	if first+behind > columns {
+		return nil
+	}
+	wide := make([]string, columns)
+	copy(wide, names[:first])
+	copy(wide[columns-behind:], names[last+1:])
+	return wide
 }
 
 // shownType is the type that clients are to be told of a catalog query's column, 0 if its Arrow type says it. In such

@@ -112,6 +112,10 @@ func (r *translation) call(c *call, in clause) int {
 		if part, ok := c.arguments[0].Value(); ok && truncated[lex.Fold(part)] {
 			r.replace(c.from, c.commas[0].End(), pgcatalog.TranslatedPrefix+"date_trunc__"+lex.Fold(part)+"(")
 		}
+	case c.name == "timezone" && c.text(0) && len(c.commas) == 1:
+		r.zone(c.arguments[0])
+	case c.name == "nth_value" && len(c.arguments) == 2:
+		r.positive(c)
 	case c.name == "row":
 		if end := r.compareRows(c, made, stop, in); end > 0 {
 			return end
@@ -143,6 +147,21 @@ func (r *translation) call(c *call, in clause) int {
 		return r.listAggregate(c, stop)
 	}
 	return r.callEnd(stop)
+}
+
+// positive refuses nth_value(a, 0), of which DuckDB says NULL.
+func (r *translation) positive(c *call) {
+	n := c.arguments[1]
+	number, minus := n, n.Is("-")
+	if minus {
+		number = r.next(n.End())
+	}
+	if number.Kind != lex.Number || r.next(number.End()).Start != c.closing {
+		return
+	}
+	if minus || constantOf(number.Text) == unknown {
+		r.refuse(n, "22016", "argument of nth_value must be greater than zero", "")
+	}
 }
 
 // nested tells of an operand's first token whether it is that of an array of arrays.
@@ -480,9 +499,11 @@ func (r *translation) parseTime(c *call) {
 		return
 	}
 	var format strings.Builder
+	year := false
 	for at := 0; at < len(template); {
 		pattern := patternAt(template[at:])
 		by := timeFormats[strings.ToUpper(pattern)]
+		year = year || strings.Contains(strings.ToUpper(pattern), "Y")
 		switch {
 		case pattern == "" && isAnyLetter(template[at]), pattern != "" && by == "":
 			return // as it is, for DuckDB to refuse
@@ -491,6 +512,10 @@ func (r *translation) parseTime(c *call) {
 		}
 		format.WriteString(by)
 		at += len(pattern)
+	}
+	if !year {
+		r.refuse(c.arguments[1], "0A000", c.name+"() without a year in its template is not supported",
+			"Write a year before the text, and YYYY before the template.")
 	}
 	r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+c.name+"(")
 	r.replace(c.arguments[1].Start, c.arguments[1].End(), lex.QuoteString(format.String()))

@@ -51,7 +51,7 @@ func Postgres(read *lex.Text) (string, edit.List, error) {
 
 // mayDiffer is what most texts are spared by.
 func mayDiffer(sql string) bool {
-	if strings.ContainsAny(sql, "/%#^") || mayCompareRows(sql) || mayQuantify(sql) {
+	if strings.ContainsAny(sql, "/%#^") || mayCompareRows(sql) || mayQuantify(sql) || mayCountBack(sql) {
 		return true
 	}
 	lower := strings.ToLower(sql)
@@ -62,7 +62,7 @@ var differing = append(strings.Fields(`desc similar unnest generate_s _to_table 
 	dec
 	extract to_date to_timestamp _agg values int date timestamp char substr json_build jsonb_
 	regexp_matches overlay percentile_cont round trunc float text varchar null
-	date_trunc date_part json_each json_ex json_object -> array [] lag lead`), slices.Sorted(maps.Keys(renamed))...)
+	date_trunc date_part zone nth_value preceding following json_each json_ex json_object -> array [] lag lead`), slices.Sorted(maps.Keys(renamed))...)
 
 // change is one of a text. At one place, what closes comes before what opens, and both before what is replaced.
 type change struct {
@@ -438,7 +438,7 @@ func (r *translation) postfixes(first lex.Token, start, at int, in clause, expon
 		after := r.next(t.End())
 		switch {
 		case t.Is("["):
-			at = r.walk(t.End(), context{clause: in})
+			at = r.subscript(t, in)
 		case t.Is("."):
 			at = after.End()
 		case t.Is("::"):
@@ -466,7 +466,11 @@ func (r *translation) postfixes(first lex.Token, start, at int, in clause, expon
 			if !zone.Is("zone") {
 				return at
 			}
-			stop, _ := r.operand(r.next(zone.End()).Start, in)
+			named := r.next(zone.End())
+			stop, _ := r.operand(named.Start, in)
+			if stop == named.End() {
+				r.zone(named)
+			}
 			at = max(stop, zone.End())
 		default:
 			return at

@@ -40,7 +40,8 @@ CREATE MACRO pg_compat.bytes_of(x) AS CASE WHEN regexp_full_match(x, '\\x([0-9a-
 CREATE MACRO pg_compat.bytes_as(b, format) AS CASE lower(format) WHEN 'hex' THEN lower(hex(b)) WHEN 'base64' THEN regexp_replace(base64(b), '(.{76})', '\1' || chr(10), 'g')
   ELSE error('unrecognized encoding: "' || format || '"') END;
 CREATE MACRO pg_session.encode(x) AS system.main.encode(x), (x, format) AS pg_compat.bytes_as(CASE WHEN typeof(x) = 'VARCHAR' THEN pg_compat.bytes_of(CAST(x AS VARCHAR)) ELSE CAST(x AS BLOB) END, format);
-CREATE MACRO pg_session.decode(x) AS system.main.decode(x), (x, format) AS CASE lower(format) WHEN 'hex' THEN unhex(regexp_replace(CAST(x AS VARCHAR), '\s', '', 'g'))
+CREATE MACRO pg_compat.hex_digits(x) AS CASE WHEN length(x) % 2 = 1 THEN error('22023: invalid hexadecimal data: odd number of digits') ELSE x END;
+CREATE MACRO pg_session.decode(x) AS system.main.decode(x), (x, format) AS CASE lower(format) WHEN 'hex' THEN unhex(pg_compat.hex_digits(regexp_replace(CAST(x AS VARCHAR), '\s', '', 'g')))
   WHEN 'base64' THEN from_base64(regexp_replace(CAST(x AS VARCHAR), '\s', '', 'g')) ELSE error('unrecognized encoding: "' || format || '"') END;
 -- enum_range of two bounds: the labels of all, in order, from one to the other; NULL is no bound. (Of one, labels.go writes it.)
 CREATE MACRO pg_session.csm_enum_range(labels, lower, upper) AS list_filter(labels, lambda l: (lower IS NULL OR l >= lower) AND (upper IS NULL OR l <= upper));
@@ -375,15 +376,15 @@ CREATE MACRO pg_compat.split_text(x, separator) AS CASE WHEN x IS NULL THEN NULL
 CREATE MACRO pg_session.csm_string_to_table(x, separator) AS pg_compat.split_text(x, separator);
 CREATE MACRO pg_session.csm_split_part(x, separator, n) AS CASE WHEN n = 0 THEN error('22023: field position must not be zero') WHEN separator <> '' THEN split_part(x, separator, n)
   WHEN separator IS NOT NULL AND x IS NOT NULL AND n IS NOT NULL THEN CASE WHEN n IN (1, -1) THEN x ELSE '' END END;
-CREATE MACRO pg_session.csm_array_to_string(a, separator) AS CASE WHEN separator IS NOT NULL THEN coalesce(pg_compat.flat('array_to_string', a), array_to_string(a, separator)) END,
-  (a, separator, missing) AS CASE WHEN separator IS NOT NULL THEN coalesce(pg_compat.flat('array_to_string', a), array_to_string(list_transform(CAST(a AS VARCHAR[]), lambda e: coalesce(e, missing)), separator)) END;
 CREATE MACRO pg_session.csm_string_to_array(x, separator) AS pg_compat.split_text(x, separator),
   (x, separator, missing) AS list_transform(pg_compat.split_text(x, separator), lambda e: nullif(e, missing));
 CREATE MACRO pg_session.csm_varchar(x, length) AS left(CAST(x AS VARCHAR), length);
-CREATE MACRO pg_session.csm_bpchar(x, length) AS left(CAST(x AS VARCHAR), length);
-CREATE MACRO pg_compat.part_length(start, length) AS CASE WHEN length < 0 THEN error('22011: negative substring length not allowed') ELSE greatest(start + length - greatest(start, 1), 0) END;
-CREATE MACRO pg_session.csm_substring(x, start) AS substr(x, greatest(start, 1)), (x, start, length) AS substr(x, greatest(start, 1), pg_compat.part_length(start, length));
-CREATE MACRO pg_session.csm_substr(x, start) AS substr(x, greatest(start, 1)), (x, start, length) AS substr(x, greatest(start, 1), pg_compat.part_length(start, length));
+CREATE MACRO pg_session.csm_bpchar(x, length) AS rtrim(left(CAST(x AS VARCHAR), length), ' ');
+CREATE MACRO pg_compat.part_length(start, length) AS CASE WHEN length < 0 THEN error('22011: negative substring length not allowed') WHEN start >= 1 THEN length
+  WHEN start + length > 1 THEN start + length - 1 WHEN start + length <= 1 THEN 0 END;
+CREATE MACRO pg_compat.part_start(start) AS CASE WHEN start < 1 THEN 1 ELSE start END;
+CREATE MACRO pg_session.csm_substring(x, start) AS substr(x, pg_compat.part_start(start)), (x, start, length) AS substr(x, pg_compat.part_start(start), pg_compat.part_length(start, length));
+CREATE MACRO pg_session.csm_substr(x, start) AS substr(x, pg_compat.part_start(start)), (x, start, length) AS substr(x, pg_compat.part_start(start), pg_compat.part_length(start, length));
 -- Regular expressions. A dot is any character; the parts in parentheses that do not begin with ?: are counted.
 CREATE MACRO pg_compat.parts_of_pattern(pattern) AS len(regexp_extract_all(regexp_replace(pattern, '\\.|\[[^\]]*\]|\(\?(:|[a-zA-Z-]*[:)])', '', 'g'), '\('));
 -- Flags are constants: what has none of error() in it is read once, and not for every row.
@@ -476,8 +477,13 @@ CREATE MACRO pg_session.csm_jsonb_object(x) AS pg_compat.json_pairs(x, ': '), (k
 CREATE MACRO pg_session.csm_array_dims(x) AS coalesce(pg_compat.flat('array_dims', x), '[1:' || nullif(len(x), 0) || ']');
 CREATE MACRO pg_session.csm_array_fill(x, dimensions) AS CASE WHEN len(dimensions) > len(list_filter(dimensions, lambda d: d IS NOT NULL)) THEN error('22004: dimension values cannot be null')
   WHEN len(dimensions) > 1 THEN error('0A000: arrays of arrays are not supported') ELSE list_transform(generate_series(1, dimensions[1]), lambda i: x) END;
-CREATE MACRO pg_session.csm_overlay(x, y, start) AS left(x, start - 1) || y || substr(x, start + length(y)),
-  (x, y, start, replaced) AS left(x, start - 1) || y || substr(x, start + replaced);
+CREATE MACRO pg_compat.before_part(x, start) AS CASE WHEN start < 1 THEN error('22011: negative substring length not allowed') ELSE left(x, start - 1) END;
+CREATE MACRO pg_session.csm_overlay(x, y, start) AS pg_compat.before_part(x, start) || y || substr(x, pg_compat.part_start(start + length(y))),
+  (x, y, start, replaced) AS pg_compat.before_part(x, start) || y || substr(x, pg_compat.part_start(start + replaced));
+-- Subscripts of arrays: DuckDB counts those below 1 from the end.
+CREATE MACRO pg_session.csm_subscript(x) AS greatest(x, 0);
+CREATE MACRO pg_session.csm_subscript__from(x) AS CASE WHEN x < 1 THEN 1 ELSE x END;
+CREATE MACRO pg_session.csm_subscript__to(x) AS CASE WHEN x < 0 THEN 0 ELSE x END;
 CREATE MACRO pg_session.csm_continuous(x DOUBLE) AS CAST(x AS DOUBLE), (x TIMESTAMP) AS x, (x TIMESTAMPTZ) AS x;
 CREATE MACRO pg_session.csm_sha256(x) AS unhex(sha256(x));
 CREATE MACRO pg_session.csm_to_number(x, template) AS CAST(regexp_replace(x, '[^0-9.+-]', '', 'g') AS DECIMAL(38, 10));
@@ -504,10 +510,13 @@ CREATE MACRO pg_session.csm_chr(x) AS CASE WHEN x = 0 THEN error('54000: null ch
 CREATE MACRO pg_compat.interval_months(x) AS CAST(date_part('year', x) * 12 + date_part('month', x) AS BIGINT);
 CREATE MACRO pg_compat.interval_days(x) AS CAST(date_part('day', x) AS BIGINT);
 CREATE MACRO pg_compat.interval_micros(x) AS epoch_us(x - to_months(CAST(pg_compat.interval_months(x) AS INTEGER)) - to_days(CAST(pg_compat.interval_days(x) AS INTEGER)));
+CREATE MACRO pg_compat.carried(above, rest, unit) AS rest // unit - CASE WHEN above + rest // unit > 0 AND rest % unit < 0 THEN 1 WHEN above + rest // unit < 0 AND rest % unit > 0 THEN -1 ELSE 0 END;
+CREATE MACRO pg_compat.justified_days(x) AS pg_compat.carried(pg_compat.interval_days(x), pg_compat.interval_micros(x), 86400000000);
+CREATE MACRO pg_compat.justified_months(x) AS pg_compat.carried(pg_compat.interval_months(x), pg_compat.interval_days(x), 30);
 CREATE MACRO pg_session.csm_justify_hours(x) AS to_months(CAST(pg_compat.interval_months(x) AS INTEGER)) +
-  to_days(CAST(pg_compat.interval_days(x) + pg_compat.interval_micros(x) // 86400000000 AS INTEGER)) + to_microseconds(pg_compat.interval_micros(x) % 86400000000);
-CREATE MACRO pg_session.csm_justify_days(x) AS to_months(CAST(pg_compat.interval_months(x) + pg_compat.interval_days(x) // 30 AS INTEGER)) + to_days(CAST(pg_compat.interval_days(x) % 30 AS INTEGER)) +
-  to_microseconds(pg_compat.interval_micros(x));
+  to_days(CAST(pg_compat.interval_days(x) + pg_compat.justified_days(x) AS INTEGER)) + to_microseconds(pg_compat.interval_micros(x) - pg_compat.justified_days(x) * 86400000000);
+CREATE MACRO pg_session.csm_justify_days(x) AS to_months(CAST(pg_compat.interval_months(x) + pg_compat.justified_months(x) AS INTEGER)) +
+  to_days(CAST(pg_compat.interval_days(x) - pg_compat.justified_months(x) * 30 AS INTEGER)) + to_microseconds(pg_compat.interval_micros(x));
 -- Texts of values as PostgreSQL writes them, made of DuckDB's. What type a value is of is known when a statement is planned.
 CREATE MACRO pg_compat.exponent_text(sign, digits, power) AS sign || digits[1] || CASE WHEN length(digits) > 1 THEN '.' || digits[2:] ELSE '' END || 'e+' || lpad(CAST(power AS VARCHAR), 2, '0');
 CREATE MACRO pg_compat.float_text(v, most) AS CASE WHEN v = 'nan' THEN 'NaN' WHEN v = 'inf' THEN 'Infinity' WHEN v = '-inf' THEN '-Infinity'
@@ -522,6 +531,11 @@ CREATE MACRO pg_session.csm_text(x) AS CASE WHEN typeof(x) = 'DOUBLE' THEN pg_co
   WHEN typeof(x) = 'INTERVAL' THEN pg_compat.interval_text(CAST(x AS VARCHAR)) WHEN ends_with(typeof(x), '[]') AND NOT ends_with(typeof(x), '[][]') THEN pg_compat.list_text(CAST(x AS VARCHAR), typeof(x))
   WHEN regexp_matches(typeof(x), '^(SMALLINT|INTEGER|BIGINT|HUGEINT|DECIMAL\([0-9]+,[0-9]+\))\[\]\[\]') THEN translate(CAST(x AS VARCHAR), '[] ', '{}') WHEN ends_with(typeof(x), '[][]') AND x IS NOT NULL
   THEN error('0A000: the text of an array of arrays is not supported') ELSE CAST(x AS VARCHAR) END;
+CREATE MACRO pg_compat.element_texts(a, type) AS CASE WHEN type = 'BOOLEAN[]' THEN list_transform(CAST(a AS VARCHAR[]), lambda e: e[1])
+  WHEN type IN ('DOUBLE[]', 'FLOAT[]') THEN list_transform(CAST(a AS VARCHAR[]), lambda e: pg_compat.float_text(e, CASE type WHEN 'FLOAT[]' THEN 6 ELSE 15 END))
+  WHEN type = 'INTERVAL[]' THEN list_transform(CAST(a AS VARCHAR[]), lambda e: pg_compat.interval_text(e)) ELSE CAST(a AS VARCHAR[]) END;
+CREATE MACRO pg_session.csm_array_to_string(a, separator) AS CASE WHEN separator IS NOT NULL THEN coalesce(pg_compat.flat('array_to_string', a), array_to_string(pg_compat.element_texts(a, typeof(a)), separator)) END,
+  (a, separator, missing) AS CASE WHEN separator IS NOT NULL THEN coalesce(pg_compat.flat('array_to_string', a), array_to_string(list_transform(pg_compat.element_texts(a, typeof(a)), lambda e: coalesce(e, missing)), separator)) END;
 CREATE MACRO pg_compat.field_text(v) AS CASE WHEN v IS NULL THEN '' WHEN v = '' OR regexp_matches(v, '[(),"\\\s]') THEN '"' || replace(replace(v, '\', '\\'), '"', '""') || '"' ELSE v END;
 CREATE MACRO pg_session.csm_row__field(x) AS CASE WHEN typeof(x) = 'BOOLEAN' THEN CAST(x AS VARCHAR)[1] ELSE pg_session.csm_text(x) END;
 CREATE MACRO pg_session.csm_row(fields) AS '(' || array_to_string(list_transform(fields, lambda e: pg_compat.field_text(e)), ',') || ')';
