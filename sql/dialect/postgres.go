@@ -62,7 +62,8 @@ var differing = append(strings.Fields(`desc similar unnest generate_s _to_table 
 	dec
 	extract to_date to_timestamp _agg values int date timestamp char substr json_build jsonb_
 	regexp_matches overlay percentile_cont round trunc float text varchar null
-	date_trunc date_part zone nth_value preceding following json_each json_ex json_object -> array [] lag lead`), slices.Sorted(maps.Keys(renamed))...)
+	date_trunc date_part zone nth_value
+	json_each json_ex json_object -> array [] lag lead`), slices.Sorted(maps.Keys(renamed))...)
 
 // change is one of a text. At one place, what closes comes before what opens, and both before what is replaced.
 type change struct {
