@@ -141,7 +141,7 @@ func Open(ctx context.Context, st Store, lender Lender, options Options) (*Catal
 	c.mu.regions, c.mu.members, c.mu.applied = found.regions, found.members, found.revision
 	c.install(found.contents, nil)
 	c.mu.Unlock()
-	if err := c.loadKept(ctx); err != nil {
+	if err := c.loadShared(ctx); err != nil {
 		return nil, fmt.Errorf("open catalog: %w", err)
 	}
 	if err := c.findGarbage(ctx); err != nil {
@@ -315,8 +315,7 @@ func (c *Catalog) Revision() Revision {
 }
 
 // Page implements Pages from the store; it also serves borrowers. A node that was given up and has not heard of it has
-// no
-// leases any more: that a page of its snapshots is gone is its own end, and no loss.
+// no leases any more: that a page of its snapshots is gone is its own end, and no loss.
 func (c *Catalog) Page(ctx context.Context, id PageID) ([]byte, error) {
 	item, ok, err := c.store.Get(ctx, pageKey(id))
 	if err != nil {

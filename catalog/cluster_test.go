@@ -85,7 +85,13 @@ func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
 	n.rack.folded = false
 	n.doubted = 0
 	drop := exists && rng.IntN(4) == 0
+	var clones catalog.TableName // what it is a clone of
+	had := slices.Clone(now[name])
 	switch {
+	case !exists && rng.IntN(2) == 0 && len(cloneable(now)) > 0:
+		of := pick(rng, cloneable(now))
+		clones, had = catalog.TableName{Schema: "public", Name: of}, slices.Clone(now[of])
+		appends = n.clone(rng, tx, clones, id, &added)
 	case drop:
 		require.NoError(t, tx.DropTable(id))
 	case exists && rng.IntN(3) == 0:
@@ -116,19 +122,23 @@ func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
 		}
 	}
 	overtaken, restarted := false, false
+	over := func() { overtaken = n.overtake(rng, id, now) }
+	if clones.Name != "" && rng.IntN(2) == 0 {
+		over = func() { overtaken = n.overtake(rng, clones, now) }
+	}
 	switch rng.IntN(8) {
 	case 0, 1:
-		overtaken = n.overtake(rng, id, now)
+		over()
 	case 2:
-		n.published = func() { overtaken = n.overtake(rng, id, now) }
+		n.published = over
 	case 3:
-		restarted = n.restartAnother(rng, tx, id)
+		restarted = n.restartAnother(rng, tx)
 	case 4:
-		n.published = func() { restarted = n.restartAnother(rng, tx, id) }
+		n.published = func() { restarted = n.restartAnother(rng, tx) }
 	case 5: // what is refused because of rows is not for that repeated with a lender that is another one now
 		n.published = func() {
-			restarted = n.restartAnother(rng, tx, id)
-			overtaken = n.overtake(rng, id, now)
+			restarted = n.restartAnother(rng, tx)
+			over()
 		}
 	}
 	var d *doubt
@@ -158,9 +168,33 @@ func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
 	switch {
 	case done && drop:
 		delete(now, name)
+	case done && clones.Name != "":
+		now[name] = append(had, added...)
 	case done: // behind what came in between
 		now[name] = append(slices.Clone(now[name]), added...)
 	}
+}
+
+// cloneable are the tables that are there, but for the one that is written to while a commit is in doubt.
+func cloneable(now map[string][]int64) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(now)), func(name string) bool { return name == "between" })
+}
+
+// clone makes a table of another one's rows, and changes both or one of them in the same transaction, or none.
+func (n *rackNode) clone(rng *rand.Rand, tx *catalog.Transaction, of, id catalog.TableName, added *[]int64) bool {
+	v, ok := tx.Contents().Table(of)
+	require.True(n.rack.t, ok)
+	require.NoError(n.rack.t, tx.Clone(ctx, v, id, columns, catalog.TableOptions{}))
+	if rng.IntN(3) == 0 {
+		n.rearrange(rng, tx, pick(rng, []catalog.TableName{of, id}))
+	}
+	if rng.IntN(2) == 0 {
+		return false
+	}
+	c, values := n.rack.chunk(n, n)
+	require.NoError(n.rack.t, tx.Append(id, []*catalog.Chunk{c}))
+	*added = values
+	return true
 }
 
 // doubt has the answer to the next commit be lost; meanwhile another node may commit to another table.
@@ -219,18 +253,17 @@ func (n *rackNode) foldAll(id catalog.TableName) bool {
 }
 
 // restartAnother kills and starts a node between the writing of chunks and their commit.
-func (n *rackNode) restartAnother(rng *rand.Rand, tx *catalog.Transaction, id catalog.TableName) bool {
+func (n *rackNode) restartAnother(rng *rand.Rand, tx *catalog.Transaction) bool {
 	other := pick(rng, n.rack.nodes)
 	if other == n || other.lender.Load() == nil {
 		return false
 	}
 	other.kill()
 	other.start()
-	v, ok := tx.Contents().Table(id)
-	if !ok {
-		return false
-	}
-	return slices.ContainsFunc(v.FreshExtents(), func(x catalog.ExtentID) bool { return x.Region == other.region })
+	return slices.ContainsFunc(rackTables, func(name string) bool { // a clone may come with changes of what it is of
+		v, ok := tx.Contents().Table(catalog.TableName{Schema: "public", Name: name})
+		return ok && slices.ContainsFunc(v.FreshExtents(), func(x catalog.ExtentID) bool { return x.Region == other.region })
+	})
 }
 
 // fence ends the node's session while its process goes on: nothing that it does counts from then on.
@@ -272,7 +305,7 @@ func (r *rack) settle(now map[string][]int64) {
 		require.Len(r.t, s.Tables(), len(now))
 		s.Close()
 	}
-	want := map[memregion.RegionID]int64{}
+	want, seen := map[memregion.RegionID]int64{}, map[catalog.ExtentID]bool{}
 	s, err := r.nodes[0].catalog.Snapshot(ctx, catalog.Holder{})
 	require.NoError(r.t, err)
 	for _, v := range s.Tables() {
@@ -280,7 +313,10 @@ func (r *rack) settle(now map[string][]int64) {
 			require.NoError(r.t, err)
 			for i := range p.Replicas() {
 				for _, x := range p.Descriptor().ExtentsOf(i) {
-					want[x.Region] += x.Range.Length
+					if !seen[x.ExtentID] { // by a clone
+						want[x.Region] += x.Range.Length
+					}
+					seen[x.ExtentID] = true
 				}
 			}
 		}

@@ -8,10 +8,4 @@ func (c *Catalog) Waiting() int {
 }
 
 // EveryVersion lists what tables are, and what is kept, also of those that are gone.
-func (c *Contents) EveryVersion() []*TableVersion {
-	list := c.Tables()
-	for _, e := range c.kept.All() {
-		list = append(list, e.version)
-	}
-	return list
-}
+func (c *Contents) EveryVersion() []*TableVersion { return c.everyVersion() }

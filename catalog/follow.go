@@ -380,32 +380,28 @@ func (c *Catalog) newPages(ctx context.Context, t *change) ([]hugetable.NewPage,
 // pagesOf lists the pages of versions that come, former ones first, in their order.
 func (c *Catalog) pagesOf(ctx context.Context, old *Contents, kept, came []*TableVersion) (pages []hugetable.NewPage,
 	err error) {
-	listed := map[TableID]map[ExtentID]bool{} // extents of tables of which former versions come
-	whole := func(id TableID) map[ExtentID]bool {
-		if listed[id] == nil {
-			listed[id] = map[ExtentID]bool{}
-			for _, e := range old.keptOf(id) {
-				maps.Copy(listed[id], c.extentsOf(e.version))
-			}
-			if before, ok := old.TableOf(id, TableName{}); ok {
-				maps.Copy(listed[id], c.extentsOf(before))
+	listed := map[TableID]map[ExtentID]bool{} // extents of families of which former versions, or clones, come
+	list := func(v *TableVersion) (err error) {
+		if listed[v.Family()] == nil {
+			listed[v.Family()], err = c.extentsOfFamily(ctx, old, v.Family())
+		}
+		return err
+	}
+	for _, v := range append(kept, came...) {
+		_, was := old.TableOf(v.Table().ID, v.Table().Name)
+		if slices.Contains(kept, v) || v.Restored() || v.Table().Family != 0 && !was {
+			if err := list(v); err != nil {
+				return nil, err
 			}
 		}
-		return listed[id]
-	}
-	for _, v := range kept {
-		whole(v.Table().ID)
 	}
 	known := map[PageID]bool{}
 	for _, v := range append(kept, came...) {
-		id := v.Table().ID
+		id := v.Family()
 		living := listed[id]
-		if living == nil && v.Restored() {
-			living = whole(id)
-		}
 		if living == nil {
 			living = map[ExtentID]bool{}
-			if before, ok := old.TableOf(id, v.Table().Name); ok { // it may have another name since
+			if before, ok := old.TableOf(v.Table().ID, v.Table().Name); ok { // it may have another name since
 				living = c.extentsOf(before)
 			}
 		}

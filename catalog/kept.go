@@ -212,9 +212,8 @@ func (c *Contents) expiredAt(id TableID, now time.Time) (list []keptKey) {
 const expireMost = 64
 
 // Expire gives up the kept versions whose time is over at now, or of which there are more than their tables keep, of
-// one
-// table, or of all (0). Time is passed in, so that what happens depends on nothing else. It tells how many there were.
-// Preconditions: in a cluster, Run is running.
+// one table, or of all (0). Time is passed in, so that what happens depends on nothing else. It tells how many there
+// were. Preconditions: in a cluster, Run is running.
 func (c *Catalog) Expire(ctx context.Context, id TableID, now time.Time) (int, error) {
 	contents := c.Applied()
 	if contents.kept.Len() == 0 {
@@ -301,57 +300,6 @@ func (c *Catalog) giveUpSome(ctx context.Context, list []keptKey) error {
 		g.finish(context.WithoutCancel(ctx), w, revision, err)
 	}
 	return err
-}
-
-// loadKept learns which extents are in pages of several kept versions, after the start: until then all are taken to
-// be in
-// one page (K3).
-func (c *Catalog) loadKept(ctx context.Context) error {
-	contents := c.Applied()
-	var id TableID
-	for key := range contents.kept.All() {
-		if key.table == id {
-			continue
-		}
-		id = key.table
-		if err := c.loadShared(ctx, contents, id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *Catalog) loadShared(ctx context.Context, contents *Contents, id TableID) error {
-	var versions []*TableVersion
-	for _, e := range contents.keptOf(id) {
-		versions = append(versions, e.version)
-	}
-	if now, ok := contents.TableOf(id, TableName{}); ok {
-		versions = append(versions, now)
-	}
-	pages := map[PageID]bool{}
-	for _, v := range versions {
-		if err := c.loadExtents(ctx, v); err != nil {
-			return err
-		}
-		for _, ref := range v.Pages() {
-			pages[ref.ID] = true
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	in := map[ExtentID]int{}
-	for page := range pages {
-		for _, x := range c.mu.pages[page].extents {
-			in[x]++
-		}
-	}
-	for x, n := range in {
-		if n > 1 {
-			c.mu.shared[x] = n
-		}
-	}
-	return nil
 }
 
 // keepFrom has contents that were read anew have the versions that were there, where these are the same.

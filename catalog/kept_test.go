@@ -69,7 +69,13 @@ func formerHistory(t *testing.T, rng *rand.Rand, steps int) {
 	for range steps {
 		w.later += time.Duration(rng.IntN(3)) * time.Second
 		name := pick(rng, names)
+		other := names[0]
+		if name == other {
+			other = names[1]
+		}
 		switch op := rng.IntN(20); {
+		case twins[name] == nil && twins[other] != nil && op < 15:
+			twins[name] = w.formerClone(t, rng, twins[other], other, name)
 		case twins[name] == nil:
 			r := catalog.Retention{Versions: 1 + rng.IntN(6), Age: time.Duration(rng.IntN(3)) * 5 * time.Second}
 			w.change(func(tx *catalog.Transaction, _ *catalog.Contents) {
@@ -126,6 +132,21 @@ func formerHistory(t *testing.T, rng *rand.Rand, steps int) {
 	require.Zero(t, w.memory.Live(), "every byte came back")
 	require.NoError(t, w.catalog.Sweep(ctx))
 	w.requirePages(w.catalog.Applied())
+}
+
+// formerClone makes a table of a version of another one, the present one or one that is kept.
+func (w *world) formerClone(t *testing.T, rng *rand.Rand, f *formerTwin, of, name catalog.TableName) *formerTwin {
+	r := catalog.Retention{Versions: 1 + rng.IntN(6)}
+	from := f.versions[rng.IntN(len(f.versions))]
+	w.change(func(tx *catalog.Transaction, c *catalog.Contents) {
+		now, _ := c.Table(of)
+		v, err := c.VersionNumbered(now, from.number)
+		require.NoError(t, err)
+		require.NoError(t, tx.Clone(ctx, v.TableVersion, name, v.Table().Columns, catalog.TableOptions{Retention: r}))
+	})
+	return &formerTwin{retention: r, versions: []formerVersion{
+		{1, 1, epoch.Add(w.later), slices.Clone(from.rows), from.wide},
+	}}
 }
 
 func (w *world) change(do func(*catalog.Transaction, *catalog.Contents)) {

@@ -151,8 +151,7 @@ func CheckFree(ctx context.Context, s store.Store, name string) error {
 }
 
 // Forget takes the regions of a node from the record that is lost for good, so that its name is free again. It tells
-// how many there were. The caller
-// knows that no chunk lies in them any more. A node that is there is ErrNodeTaken.
+// how many there were. The caller knows that no chunk lies in them any more. A node that is there is ErrNodeTaken.
 func Forget(ctx context.Context, s store.Store, name string) (regions int, err error) {
 	if err := checkName(name); err != nil {
 		return 0, err

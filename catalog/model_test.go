@@ -41,6 +41,7 @@ type session struct {
 	base     *twin
 	sees     *twin
 	touched  map[string]bool
+	cloned   map[string]bool // tables of which it has made clones, perhaps before it went back: they may not have changed
 	marks    []mark
 }
 
@@ -178,7 +179,7 @@ func (w *world) requirePages(c *catalog.Contents) {
 func (w *world) begin(now *twin) *session {
 	snapshot, err := w.catalog.Snapshot(ctx, catalog.Holder{})
 	require.NoError(w.t, err)
-	s := &session{snapshot, w.catalog.Begin(snapshot), now.clone(), now.clone(), map[string]bool{}, nil}
+	s := &session{snapshot, w.catalog.Begin(snapshot), now.clone(), now.clone(), map[string]bool{}, map[string]bool{}, nil}
 	s.mark(s.tx.Start())
 	return s
 }
@@ -201,6 +202,10 @@ func (w *world) step(rt require.TestingT, rng *rand.Rand, s *session, name catal
 	case 12, 13:
 		w.fold(rt, rng, s, name, table, have, touch)
 	case 0:
+		if rng.IntN(2) == 0 {
+			w.clone(rt, rng, s, name, draw(), touch)
+			return
+		}
 		_, err := s.tx.CreateTable(ctx, name, columns, catalog.TableOptions{})
 		switch {
 		case !schema:
@@ -317,6 +322,32 @@ func (w *world) step(rt require.TestingT, rng *rand.Rand, s *session, name catal
 		if full {
 			s.touched[inside.String()] = true
 		}
+	}
+}
+
+// clone makes a table of another one's rows.
+func (w *world) clone(rt require.TestingT, rng *rand.Rand, s *session, name catalog.TableName, id int64, touch func()) {
+	of := pick(rng, modelNames)
+	v, have := s.tx.Contents().Table(of)
+	if !have {
+		return
+	}
+	_, taken := s.sees.tables[name]
+	_, schema := s.sees.schemas[name.Schema]
+	committed, is := s.snapshot.Table(of)
+	err := s.tx.Clone(ctx, v, name, columns, catalog.TableOptions{Replicas: 2})
+	switch {
+	case !is || committed != v:
+		require.ErrorIs(rt, err, catalog.ErrNoVersion, "it has changed in this transaction")
+	case !schema:
+		require.ErrorIs(rt, err, catalog.ErrUndefinedSchema)
+	case taken:
+		require.ErrorIs(rt, err, catalog.ErrDuplicateTable)
+	default:
+		require.NoError(rt, err)
+		s.sees.tables[name] = twinTable{id: id, replicas: 2, chunks: slices.Clone(s.sees.tables[of].chunks)}
+		s.cloned[of.String()] = true
+		touch()
 	}
 }
 
@@ -449,6 +480,11 @@ func (w *world) commit(s *session, now *twin, clock int64) *twin {
 		}
 		if name == "other" { // a dropped schema must not have got a table meanwhile
 			conflict = conflict || (now.marks["other.a"] != s.base.marks["other.a"] && contains(now, "other.a") && hasSchema(s.base, "other"))
+		}
+	}
+	if s.tx.Changed() {
+		for name := range s.cloned {
+			conflict = conflict || now.marks[name] != s.base.marks[name]
 		}
 	}
 	err := s.tx.Commit(ctx)

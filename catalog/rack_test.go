@@ -94,6 +94,13 @@ func (n *rackNode) start() {
 		Doubted:        func(ids []catalog.ExtentID) { n.doubted = len(ids) },
 		InitialSchemas: []string{"public"}, ReportInterval: time.Millisecond, Patience: patience,
 		Self: &catalog.NodeRecord{Name: n.name, Address: n.name + ":1", Directory: n.name},
+		Log: func(message string, err error) {
+			if message == "retire a chunk" && !errors.Is(err, errDead) { // K3: not once
+				n.rack.mu.Lock()
+				defer n.rack.mu.Unlock()
+				n.rack.must(fmt.Errorf("%s: %w", message, err))
+			}
+		},
 		Fault: func(point faults.Point) {
 			if do := n.begun; do != nil && point == faults.CommitBegin {
 				n.begun = nil

@@ -167,13 +167,12 @@ type LiveExtent struct {
 }
 
 // LiveExtents visits every extent of every current version, of all replicas, in the order of tables and chunks, and
-// then
-// those that only versions have that are kept. Everything else in the regions was never published, or is not needed any
-// more.
+// then those that only versions have that are kept; each once, whatever shares it. Everything else in the regions was
+// never published, or is not needed any more.
 func (c *Catalog) LiveExtents(ctx context.Context, visit func(LiveExtent) error) error {
 	contents := c.Applied()
 	var once map[ExtentID]bool // what was visited, where that may come again
-	if contents.kept.Len() > 0 {
+	if len(contents.families()) > 0 {
 		once = map[ExtentID]bool{}
 	}
 	for _, v := range contents.Tables() {

@@ -86,8 +86,7 @@ func (t *Transaction) keepsKeys(name TableName) bool {
 func (t *Transaction) Changed() bool { return t.own != t.base }
 
 // Redefined lists the names that mean another table or view in the transaction than in its snapshot, or one and not the
-// other:
-// what was made, dropped, renamed or replaced. A table that only got other rows is the same table.
+// other: what was made, dropped, renamed or replaced. A table that only got other rows is the same table.
 func (t *Transaction) Redefined() []TableName {
 	var names []TableName
 	for name := range t.relation {
@@ -537,12 +536,7 @@ func (t *Transaction) discard(ids map[ExtentID]bool) {
 }
 
 func sortedIDs(ids map[ExtentID]bool) []ExtentID {
-	list := make([]ExtentID, 0, len(ids))
-	for id := range ids {
-		list = append(list, id)
-	}
-	slices.SortFunc(list, compareIDs)
-	return list
+	return slices.SortedFunc(maps.Keys(ids), compareIDs)
 }
 
 func compareIDs(a, b ExtentID) int {

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/cast"
+	"github.com/csmsql/csmsql/engine/clone"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/comment"
 	"github.com/csmsql/csmsql/engine/configuration"
@@ -172,26 +173,25 @@ func (st *Statement) createTable(ctx context.Context, head *statement.CreateTabl
 	if head.Temporary {
 		return st.runPrivate(ctx, nil)
 	}
-	rows := int64(0) // it may have to be repeated: what its foreign keys refer to is changed by it
-	err := st.writeRows(ctx, &rows, func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View) error {
+	err := st.writeRows(ctx, new(int64), func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View) error {
 		name, err := v.Qualify(head.Name)
 		if err != nil {
 			return err
+		}
+		if head.Clone != nil {
+			return clone.Make(ctx, name, head, s.templates(v), s.sequenceChanges(tx, v))
 		}
 		exists, err := definition.MakeRoom(tx, v, name, head.IfNotExists, head.OrReplace, s.skipped)
 		if err != nil || exists {
 			return err
 		}
 		schema, made, err := s.templates(v).Table(ctx, name, head, s.sequenceChanges(tx, v))
-		if err != nil {
-			return err
+		if err == nil {
+			err = cmp.Or(s.makeTable(ctx, tx, name, schema, head.With), made.Own(name))
 		}
-		if err := s.makeTable(ctx, tx, name, schema, head.With); err != nil {
-			return err
-		}
-		return made.Own(name)
+		return err
 	})
-	return done("CREATE TABLE", 0), err
+	return done("CREATE TABLE", 0), err // perhaps of the second try: what its foreign keys refer to is changed by it
 }
 
 // templates are what LIKE names in a statement that sees v.
@@ -209,10 +209,10 @@ func (s *Session) templates(v *snapshot.View) *template.Reader {
 // makeTable makes a table without rows; with is the text of its WITH (…).
 func (s *Session) makeTable(ctx context.Context, tx *catalog.Transaction, name catalog.TableName, schema *arrow.Schema, with string) error {
 	options, err := s.engine.upkeep.Declared(with, schema)
-	if err != nil {
-		return err
+	if err == nil {
+		options.Retention, err = former.Parameters(with)
 	}
-	if options.Retention, err = former.Parameters(with); err != nil {
+	if err != nil {
 		return err
 	}
 	tx.Reads(append(definition.Sequences(tx.Contents(), schema), namedtype.Uses(tx.Contents(), schema)...)...)

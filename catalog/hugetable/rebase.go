@@ -136,7 +136,7 @@ func (v *Version) tailFrom(first int) ([]*chunk.Chunk, string) {
 // same tells whether two versions are of one table, declared in the same way.
 func (t *Table) same(other *Table) bool {
 	return t.ID == other.ID && t.Name == other.Name && t.Placement == other.Placement && t.Replicas == other.Replicas &&
-		t.Retention == other.Retention &&
+		t.Retention == other.Retention && t.Family == other.Family &&
 		t.Columns.Equal(other.Columns) && t.Columns.Metadata().Equal(other.Columns.Metadata()) &&
 		enumeration.SameStates(t.Columns, other.Columns)
 }

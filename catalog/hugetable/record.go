@@ -15,13 +15,14 @@ import (
 // recordFormat is the number that a record carries: the second if the table has, or had, more than one replica, the
 // third if rows of its chunks are deleted, the fourth if such rows were left out, the fifth if the table was altered,
 // the sixth if chunks have orders, the seventh if it keeps former versions, the eighth if columns are of user-defined
-// types, the ninth if it holds a query's rows. A program that does not know of them would lend memory again that is in
-// use, or show the rows, or delete others, or take one column of a chunk for another, or an order for a column, or show
-// codes for labels, or change rows that are nobody's to change.
+// types, the ninth if it holds a query's rows, the tenth if it is a clone. A program that does not know of them would
+// lend memory again that is in use, or show the rows, or delete others, or take one column of a chunk for another, or
+// an order for a column, or show codes for labels, or change rows that are nobody's to change.
 const (
 	recordFormat, recordFormatReplicas, recordFormatDeleted        = 1, 2, 3
 	recordFormatPurged, recordFormatNumbered, recordFormatOrdered  = 4, 5, 6
 	recordFormatKeeps, recordFormatEnumerated, recordFormatDerived = 7, 8, 9
+	recordFormatCloned                                             = 10
 )
 
 // Field numbers of TableRecord and PageRef in catalog.proto.
@@ -33,6 +34,7 @@ const (
 	recordChanged, recordRenumbered, recordPurges             = 15, 16, 17
 	recordAge, recordVersions, recordOrdered                  = 18, 19, 20
 	recordSince, recordAt, recordCause                        = 21, 22, 23
+	recordFamily                                              = 24
 	refID, refChunks, refFirstRow, refRows, refBytes          = 1, 2, 3, 4, 5
 	refDeleted, refBehind                                     = 6, 7
 )
@@ -42,6 +44,8 @@ func (v *Version) Encode() ([]byte, error) {
 	w := message.Writer{}
 	format := uint64(recordFormat)
 	switch {
+	case v.table.Family != 0:
+		format = recordFormatCloned
 	case derived(v.table.Columns):
 		format = recordFormatDerived
 	case enumeration.Has(v.table.Columns):
@@ -96,6 +100,7 @@ func (v *Version) Encode() ([]byte, error) {
 	} else if format >= recordFormatEnumerated && v.ordered {
 		w.Uint(recordOrdered, 1)
 	}
+	w.OptionalUint(recordFamily, uint64(v.table.Family))
 	return w.Buf, nil
 }
 
@@ -182,6 +187,8 @@ func Decode(data []byte, source *Source) (*Version, error) {
 			v.renumbered = r.Uint()
 		case recordPurges:
 			r.Fail(v.readPurge(r.Sub()))
+		case recordFamily:
+			v.table.Family = TableID(r.Uint())
 		case recordPages:
 			r.Fail(v.readRef(r.Sub()))
 		case recordSummaries:
@@ -219,10 +226,10 @@ func (v *Version) purged() bool {
 
 func (v *Version) checkRecord(format uint64) error {
 	switch {
-	case format < recordFormat || format > recordFormatDerived:
+	case format < recordFormat || format > recordFormatCloned:
 		return fmt.Errorf("%w: a table record of format %d, this program knows %d to %d", ErrCorrupt,
 			format, recordFormat,
-			recordFormatDerived)
+			recordFormatCloned)
 	case format < recordFormatEnumerated && (format == recordFormatKeeps) != v.table.Retention.Keeps():
 		return fmt.Errorf("%w: record of table %v has format %d and keeps %d versions", ErrCorrupt,
 			v.table.Name, format,
@@ -237,7 +244,10 @@ func (v *Version) checkRecord(format uint64) error {
 	case format < recordFormatOrdered && Numbered(v.table.Columns) != (format == recordFormatNumbered):
 		return fmt.Errorf("%w: record of table %v has format %d and the columns' numbers, or not", ErrCorrupt,
 			v.table.Name, format)
-	case derived(v.table.Columns) != (format == recordFormatDerived):
+	case (v.table.Family != 0) != (format == recordFormatCloned):
+		return fmt.Errorf("%w: record of table %v has format %d and shares chunks of table %d, or not", ErrCorrupt,
+			v.table.Name, format, v.table.Family)
+	case format < recordFormatCloned && derived(v.table.Columns) != (format == recordFormatDerived):
 		return fmt.Errorf("%w: record of table %v has format %d and the query of its rows, or not", ErrCorrupt,
 			v.table.Name, format)
 	case format < recordFormatDerived && enumeration.Has(v.table.Columns) != (format == recordFormatEnumerated):

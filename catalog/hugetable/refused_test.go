@@ -86,7 +86,8 @@ func TestRecordsThatAreRefused(t *testing.T) {
 		w.Int(4, descriptor.MaxRows)
 	}))
 	for says, data := range map[string][]byte{
-		"of format 10":                     with(number(1, 10)),
+		"of format 11":                     with(number(1, 11)),
+		"has format 10 and shares":         with(number(1, 10)),
 		"has format 9 and the query":       with(number(1, 9)),
 		"without identity":                 with(number(2, 0)),
 		"without identity, name":           with(fields(func(w *message.Writer) { w.Bytes(4, nil) })),

@@ -150,6 +150,9 @@ func (v *Version) Restore(earlier *Version) (*Version, error) {
 // aliasBit is set in the identities of aliases, which no table has.
 const aliasBit = 1 << 62
 
+// Unaliased is the identity of the table itself, of whose alias it may be.
+func (id TableID) Unaliased() TableID { return id &^ aliasBit }
+
 // Alias is a committed version under another name: what a statement sees beside the table itself. Its rows lie where
 // they lie, and not as a placement says. Of one version under one name there is one, for as long as somebody has it.
 func (v *Version) Alias(name TableName) *Version {

@@ -40,6 +40,9 @@ type Table struct {
 	Replicas int
 	// Retention says which former versions are kept.
 	Retention Retention
+	// Family is the table of whose chunks the first ones of a clone were, or of what that was a clone of: all clones
+	// of one table have it, and extents may be in pages of any of them. 0: it was made without another one's chunks.
+	Family TableID
 }
 
 // Stores tells whether a chunk column of the physical type can hold a table column of the logical type: the same type,

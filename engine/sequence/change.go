@@ -3,6 +3,7 @@ package sequence
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -473,4 +474,45 @@ func (u Use) Refuse(view *catalog.View) error {
 func (u Use) String() string {
 	return "default value for column " + dialect.PlainIdentifier(u.Column) + " of table " +
 		dialect.PlainIdentifier(u.Table.Name)
+}
+
+// Continue has the sequences of a table's identity columns, which have given no value yet, go on behind those of
+// another table's columns of the same names.
+func (c *Changes) Continue(ctx context.Context, of, table catalog.TableID) error {
+	for _, view := range OwnedBy(c.View.Contents, of, "") {
+		d, _ := Of(view)
+		if !d.Identity {
+			continue
+		}
+		last, given, err := c.Keeper.Reserved(ctx, view.Counter)
+		if err != nil {
+			return err
+		}
+		for _, own := range OwnedBy(c.Tx.Contents(), table, d.Column) {
+			next, _ := Of(own)
+			if !next.Identity {
+				continue
+			}
+			if next.First = d.First; given {
+				if next.First, given = behind(d, last); !given {
+					return sqlerror.New("2200H", "the sequence of column %q has no value left", d.Column)
+				}
+			}
+			if _, err := c.put(own, own.Name, next); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// behind is the value that follows another one; false: none does.
+func behind(d Definition, last int64) (int64, bool) {
+	switch {
+	case d.Increment > 0 && (last > d.Max-d.Increment || d.Max < math.MinInt64+d.Increment):
+		return d.Min, d.Cycle
+	case d.Increment < 0 && (last < d.Min-d.Increment || d.Min > math.MaxInt64+d.Increment):
+		return d.Max, d.Cycle
+	}
+	return last + d.Increment, true
 }

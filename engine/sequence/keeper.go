@@ -254,6 +254,15 @@ func (k *Keeper) State(ctx context.Context, id catalog.CounterID, d Definition) 
 	return now.Last, now.Given, nil
 }
 
+// Reserved is the last value that any node has reserved, and so may have handed out; false: none has any.
+func (k *Keeper) Reserved(ctx context.Context, id catalog.CounterID) (last int64, any bool, err error) {
+	now, err := k.counters.Counter(ctx, id)
+	if err != nil || now == nil {
+		return 0, false, err
+	}
+	return now.Last, now.Given, nil
+}
+
 // closeWithin bounds how long Close asks the store: what it does not give back is a gap.
 const closeWithin = 5 * time.Second
 

@@ -203,7 +203,7 @@ func (r *reader) clause(i int) error {
 		return err
 	}
 	name := lex.Quote(Schema) + "." + lex.Quote(ref.Encoded())
-	if !named && !r.alias(end+1) && !r.at(first-1).IsAny(unaliased...) {
+	if !named && !r.alias(end+1) && !r.at(first-1).IsAny(unaliased...) && !r.clones(first-1) {
 		name += " AS " + lex.Quote(aliasOf(r.at(last)))
 	}
 	r.edits.Replace(r.at(first).Start, r.at(last).End(), name)
@@ -269,7 +269,7 @@ func (r *reader) relation(at int) (first, last int, named bool, err error) {
 	case before.Is("as"):
 		last, named = last-2, true
 	case named || before.Kind == lex.Quoted,
-		before.Kind == lex.Word && !before.IsAny(beforeTable...) && !before.IsAny(unaliased...):
+		before.Kind == lex.Word && !before.IsAny(beforeTable...) && !before.IsAny(unaliased...) && !r.clones(last-1):
 		last, named = last-1, true
 	}
 	for first = last; r.at(first - 1).Is("."); first -= 2 {
@@ -281,6 +281,22 @@ func (r *reader) relation(at int) (first, last int, named bool, err error) {
 		return first, last, named, r.refuse(at, "0A000", "AT (…) is supported behind the name of a table only")
 	}
 	return first, last, named, nil
+}
+
+// clones tells whether a token is CLONE of a CREATE TABLE, behind whose name it stands.
+func (r *reader) clones(i int) bool {
+	if !r.at(i).Is("clone") {
+		return false
+	}
+	for i--; i > 1; i -= 2 {
+		if _, ok := r.at(i).Name(); !ok {
+			return false
+		}
+		if !r.at(i - 1).Is(".") {
+			return r.at(i-1).IsAny("table", "exists")
+		}
+	}
+	return false
 }
 
 // common tells whether a name is that of a WITH query of the text.

@@ -101,6 +101,9 @@ func (c *cursor) createTable(orReplace, temporary bool) (any, error) {
 		return nil, err
 	}
 	temporary = temporary || isTemporary(name)
+	if c.accept("clone") {
+		return c.clone(&CreateTable{Name: name, IfNotExists: ifNotExists, OrReplace: orReplace}, temporary)
+	}
 	as := &CreateTableAs{Name: name, IfNotExists: ifNotExists, OrReplace: orReplace, Temporary: temporary}
 	mark := *c
 	as.Columns, _, err = c.columns() // CREATE TABLE t (a, b) AS …
@@ -129,6 +132,19 @@ func (c *cursor) createTable(orReplace, temporary bool) (any, error) {
 		return t, nil
 	}
 	return t, c.definitions(t)
+}
+
+// clone reads behind CLONE.
+func (c *cursor) clone(t *CreateTable, temporary bool) (any, error) {
+	if temporary {
+		return nil, c.refuse("A temporary CLONE", "CREATE TEMP TABLE … AS SELECT * FROM … copies the rows.")
+	}
+	of, err := c.name()
+	if err != nil {
+		return nil, err
+	}
+	t.Clone = &of
+	return t, c.finish()
 }
 
 // ignoredByDuckDB refuses what DuckDB, which makes temporary tables, would take and forget. err is what reading the

@@ -64,6 +64,7 @@ type CreateTable struct {
 	Constraints                       []Constraint
 	Likes                             []Like // whose columns are not among Columns
 	With                              string // the text of WITH (…), if any
+	Clone                             *Name  // of what it is a clone; nil: it is none
 	// DefinitionsEnd is the byte of the parenthesis behind a temporary table's columns; 0: they were not understood.
 	DefinitionsEnd int
 }
