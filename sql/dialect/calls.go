@@ -438,7 +438,11 @@ func (r *translation) seriesTexts(c *call) {
 		return
 	}
 	kind := "TIMESTAMP"
-	if first := c.arguments[0]; first.IsAny("timestamptz", "date") {
+	first := c.arguments[0]
+	if colons := r.next(first.End()); colons.Is("::") {
+		first = r.next(colons.End())
+	}
+	if first.IsAny("timestamptz", "date") {
 		kind = strings.ToUpper(first.Text)
 	}
 	for i, by := range []string{kind, kind, "INTERVAL"} {

@@ -26,6 +26,8 @@ const (
 	timestampType   = 1114
 	timestampTZType = 1184
 	intervalType    = 1186
+	textType        = 25
+	bpcharType      = 1042
 )
 
 // typing tells of what type an expression is in PostgreSQL, as far as the text and the catalog say it.
@@ -107,8 +109,8 @@ func (n *typing) of(x *pg.Node) uint32 {
 var namedTypes = map[string]uint32{
 	"int2": smallType, "int4": integerType, "int8": bigintType, "numeric": numericType, "decimal": numericType,
 	"float4": realType, "float8": doubleType, "double": doubleType, "hugeint": numericType,
-	"bool": booleanType, "date": dateType, "timestamp": timestampType,
-	"timestamptz": timestampTZType, "interval": intervalType,
+	"bool": booleanType, "bytea": byteaType, "date": dateType, "timestamp": timestampType,
+	"timestamptz": timestampTZType, "interval": intervalType, "text": textType,
 }
 
 func constantType(c *pg.A_Const) uint32 {

@@ -29,6 +29,11 @@ import (
 //	SELECT * FROM t JOIN u USING (k)   SELECT k, t.a, u.b FROM …   DuckDB leaves k where t has it
 //	count(t.*)          count(t.k)                      DuckDB's counts rows that an outer join has filled
 //	sum(x), avg(x)      csm_sum__interval(x), …         DuckDB's sums take no intervals
+//	sum(real)           CAST(sum(real) AS real)         DuckDB's is a double precision
+//	real = 0.1          real = 0.1::double precision    DuckDB compares reals
+//	SELECT 1 UNION SELECT '2'   SELECT 1 UNION SELECT '2'::integer    DuckDB makes texts of both
+//	t IS NULL           (t.a IS NULL AND t.b IS NULL)   DuckDB's row of NULLs is none
+//	t::text             csm_row(ARRAY[csm_row__field(t.a), …])        DuckDB's is a struct's
 //
 // A sum that is a column of the result by itself stays: Origins says what it is.
 func Typed(sql string, parsed *pg.ParseResult, find Find) (string, edit.List) {
@@ -38,9 +43,14 @@ func Typed(sql string, parsed *pg.ParseResult, find Find) (string, edit.List) {
 	if err != nil {
 		return sql, nil
 	}
-	w := &translation{typing: typing{bound: bound}, sql: sql, stays: map[*pg.Node]bool{}, unnamed: map[*pg.Node]bool{}}
+	w := &translation{typing: typing{bound: bound}, sql: sql, stays: map[*pg.Node]bool{}, unnamed: map[*pg.Node]bool{},
+		bare: map[*pg.Node]bool{}}
 	for _, q := range bound.Queries {
 		w.targets(q, slices.Contains(bound.Top, q) && !q.Stored)
+		if q.Left != nil {
+			w.unite(q.Left, q.Right)
+			w.unite(q.Right, q.Left)
+		}
 	}
 	for m := range tree.All(parsed.ProtoReflect()) {
 		if n, ok := m.Interface().(*pg.Node); ok {
@@ -68,10 +78,21 @@ func NeedsTypes(parsed *pg.ParseResult) bool {
 	default: // has no query
 		return false
 	}
+	var tested, items []string // names of which it is asked whether they are NULL, and those of tables
 	for m := range tree.All(parsed.ProtoReflect()) {
 		switch x := m.Interface().(type) {
+		case *pg.NullTest:
+			tested = append(tested, wholeName(x.Arg.GetColumnRef())...)
+		case *pg.RangeVar:
+			items = append(items, cmp.Or(x.Alias.GetAliasname(), x.Relname))
+		case *pg.Alias:
+			items = append(items, x.Aliasname)
+		case *pg.SelectStmt:
+			if unites(x) {
+				return true
+			}
 		case *pg.A_Expr:
-			if isArithmetic(x) || isConcatenation(x) {
+			if isArithmetic(x) || isConcatenation(x) || compares(x) {
 				return true
 			}
 		case *pg.FuncCall:
@@ -80,6 +101,7 @@ func NeedsTypes(parsed *pg.ParseResult) bool {
 			}
 			switch lastText(x.Funcname) {
 			case "sum", "avg", "round", "date_trunc", "csm_divide", "csm_text", "concat", "concat_ws", "string_agg",
+				"csm_generate_series",
 				"csm_date_trunc__decade", "csm_date_trunc__century", "csm_date_trunc__millennium":
 				return true
 			}
@@ -87,11 +109,15 @@ func NeedsTypes(parsed *pg.ParseResult) bool {
 			if merges(x) {
 				return true
 			}
+		case *pg.A_Indices:
+			if x.Lidx.GetColumnRef() != nil || x.Uidx.GetColumnRef() != nil {
+				return true
+			}
 		case *pg.CoalesceExpr, *pg.MinMaxExpr, *pg.CaseExpr, *pg.RowExpr:
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(tested, func(name string) bool { return slices.Contains(items, name) })
 }
 
 // translation is a text that is being written.
@@ -100,6 +126,7 @@ type translation struct {
 	sql     string
 	stays   map[*pg.Node]bool // sums that are no operand
 	unnamed map[*pg.Node]bool // columns of inner queries that have no name but that of their function
+	bare    map[*pg.Node]bool // columns of any query without a name
 	edits   []change
 }
 
@@ -130,6 +157,7 @@ func (w *translation) targets(q *bind.Query, shown bool) {
 		}
 		w.stays[t.GetVal()] = shown
 		w.unnamed[t.GetVal()] = !shown && t.GetName() == ""
+		w.bare[t.GetVal()] = t.GetName() == ""
 	}
 	for _, s := range q.Stmt.GetSortClause() {
 		w.stays[s.GetSortBy().GetNode()] = shown
@@ -144,6 +172,9 @@ func (w *translation) node(x *pg.Node) {
 			w.joined(e.AExpr.Lexpr, e.AExpr.Rexpr)
 		case isArithmetic(e.AExpr):
 			w.operands(e.AExpr.Lexpr, e.AExpr.Rexpr, lastText(e.AExpr.Name) == "-")
+		case isComparison(e.AExpr):
+			w.keep(e.AExpr.Lexpr, e.AExpr.Rexpr)
+			w.compared(e.AExpr)
 		case e.AExpr.Kind == pg.A_Expr_Kind_AEXPR_OP: // a comparison is the same of any type
 			w.keep(e.AExpr.Lexpr, e.AExpr.Rexpr)
 		}
@@ -155,6 +186,10 @@ func (w *translation) node(x *pg.Node) {
 		w.choices(results(e.CaseExpr))
 	case *pg.Node_FuncCall:
 		w.call(x)
+	case *pg.Node_NullTest:
+		w.wholeIsNull(e.NullTest)
+	case *pg.Node_AIndices:
+		w.subscript(e.AIndices)
 	}
 }
 
@@ -175,6 +210,19 @@ func (w *translation) call(x *pg.Node) {
 		w.rename(f, TranslatedPrefix+"string_agg__bytea")
 	case name == "sum":
 		w.sum(x)
+	case name == "csm_generate_series" && len(f.Args) == 3 && w.of(f.Args[0]) == dateType &&
+		w.of(f.Args[1]) == dateType:
+		w.wrap(f.Args[0], "CAST(", " AS timestamptz)")
+		w.wrap(f.Args[1], "CAST(", " AS timestamptz)")
+	case name == "csm_text" && f.Args[0].GetRowExpr() != nil:
+		w.row(f.Args[0])
+		w.plainCast(f, "")
+	case name == "csm_text" && last == 0 && f.Args[0].GetColumnRef() != nil && w.wholeText(f.Args[0].GetColumnRef()):
+		name := ""
+		if w.bare[x] {
+			name = " AS " + lex.Quote(lastText(f.Args[0].GetColumnRef().Fields))
+		}
+		w.plainCast(f, name)
 	case countsWhole(f):
 		w.countWhole(f)
 	case name == "round" && len(f.Args) == 1 && isFloat(last):
@@ -189,8 +237,16 @@ func (w *translation) call(x *pg.Node) {
 			w.closes(end, " AS timestamptz)")
 		}
 	case name == "csm_text" && plainText[last]:
-		if _, end, ok := w.span(f); ok && w.rename(f, "CAST") {
-			w.closes(end-1, " AS text")
+		w.plainCast(f, "")
+	}
+}
+
+// plainCast writes csm_text(a) as CAST(a AS text), with a name.
+func (w *translation) plainCast(f *pg.FuncCall, name string) {
+	if _, end, ok := w.span(f); ok && w.rename(f, "CAST") {
+		w.closes(end-1, " AS text")
+		if name != "" {
+			w.closes(end, name)
 		}
 	}
 }
@@ -267,9 +323,19 @@ func isWhole(x *pg.Node) bool { return x.GetAConst().GetIval() != nil }
 func (w *translation) joined(a, b *pg.Node) {
 	switch left, right := w.isArray(a), w.isArray(b); {
 	case left && !right:
-		w.element(b)
+		if w.element(b) {
+			w.present(a)
+		}
 	case right && !left:
-		w.element(a)
+		if w.element(a) {
+			w.present(b)
+		}
+	case left && right:
+		w.arrays(a, b)
+	case w.of(a) == byteaType && b.GetAConst().GetSval() != nil:
+		w.cast(b, "bytea")
+	case w.of(b) == byteaType && a.GetAConst().GetSval() != nil:
+		w.cast(a, "bytea")
 	case !left && !right:
 		w.text(a, false)
 		w.text(b, false)
@@ -278,6 +344,21 @@ func (w *translation) joined(a, b *pg.Node) {
 
 func isConcatenation(e *pg.A_Expr) bool {
 	return e.Kind == pg.A_Expr_Kind_AEXPR_OP && len(e.Name) == 1 && lastText(e.Name) == "||" && e.Lexpr != nil
+}
+
+// subscript keeps DuckDB from counting a subscript below 1 from the end of an array.
+func (w *translation) subscript(i *pg.A_Indices) {
+	for x, macro := range map[*pg.Node]string{i.Lidx: "subscript__from(", i.Uidx: "subscript__to("} {
+		if !i.IsSlice {
+			macro = "subscript("
+		}
+		switch w.of(x) {
+		case smallType, integerType, bigintType:
+			if x.GetColumnRef() != nil {
+				w.wrap(x, TranslatedPrefix+macro, ")")
+			}
+		}
+	}
 }
 
 // isArray tells of an expression that certainly is an array.
@@ -302,9 +383,26 @@ var arrays = map[uint32]bool{
 }
 
 // element makes an array of what stands beside one: DuckDB's || joins arrays alone.
-func (w *translation) element(x *pg.Node) {
-	if t := w.of(x); t != 0 && t != unknownType {
-		w.wrap(x, "ARRAY[", "]")
+func (w *translation) element(x *pg.Node) bool {
+	t := w.of(x)
+	return t != 0 && t != unknownType && w.wrap(x, "ARRAY[", "]")
+}
+
+// present writes an array that may be NULL, and is joined to one that is not, as one without elements: DuckDB's || of
+// NULL is NULL.
+func (w *translation) present(x *pg.Node) {
+	if x.GetColumnRef() != nil {
+		w.wrap(x, "coalesce(", ", ARRAY[])")
+	}
+}
+
+// arrays are two that are joined.
+func (w *translation) arrays(a, b *pg.Node) {
+	if b.GetAArrayExpr() != nil {
+		w.present(a)
+	}
+	if a.GetAArrayExpr() != nil {
+		w.present(b)
 	}
 }
 
@@ -339,6 +437,8 @@ func (w *translation) wrap(x *pg.Node, before, behind string) (ok bool) {
 		if _, name := functionName(e.FuncCall); name != "" && before != "" {
 			start, end, ok = w.span(e.FuncCall)
 		}
+	case *pg.Node_TypeCast:
+		start, end, ok = w.castSpan(e.TypeCast)
 	}
 	if !ok {
 		return false
@@ -348,6 +448,33 @@ func (w *translation) wrap(x *pg.Node, before, behind string) (ok bool) {
 	}
 	w.closes(end, behind)
 	return true
+}
+
+// castSpan is where a::b stands, of a constant or a column and a type of one word, or b 'a'.
+func (w *translation) castSpan(c *pg.TypeCast) (start, end int, ok bool) {
+	if c.TypeName.GetLocation() < 0 {
+		return 0, 0, false
+	}
+	switch a := c.Arg.GetNode().(type) {
+	case *pg.Node_AConst:
+		start = int(a.AConst.Location)
+	case *pg.Node_ColumnRef:
+		start = int(a.ColumnRef.Location)
+	default:
+		return 0, 0, false
+	}
+	word := lex.Client.Next(w.sql, int(c.TypeName.GetLocation()))
+	next := lex.Client.Next(w.sql, word.End())
+	if next.Kind == lex.String && next.Start == start {
+		return word.Start, next.End(), word.Kind == lex.Word
+	}
+	if c.Location < 0 {
+		return 0, 0, false
+	}
+	colons := lex.Client.Next(w.sql, int(c.Location))
+	ok = strings.HasPrefix(w.sql[colons.Start:], "::") && word.Kind == lex.Word &&
+		!next.IsAny("(", "[", ".", "precision", "varying", "with", "without")
+	return start, word.End(), ok && start < colons.Start && colons.Start < word.Start
 }
 
 // row writes a row that is a column of the result by itself as its text: DuckDB's is a struct, which clients see as
@@ -396,11 +523,16 @@ func namesTargets(s *pg.SelectStmt, name string) bool {
 
 // sum casts one of whole numbers.
 func (w *translation) sum(x *pg.Node) {
-	if w.stays[x] || !isSum(x) {
+	if !isSum(x) {
 		return
 	}
-	to := ""
-	switch w.of(x.GetFuncCall().Args[0]) {
+	to, of := "", w.of(x.GetFuncCall().Args[0])
+	if w.stays[x] && of != realType {
+		return
+	}
+	switch of {
+	case realType:
+		to = "real"
 	case smallType, integerType:
 		to = "bigint"
 	case bigintType:

@@ -1,6 +1,7 @@
 package pgcatalog_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -22,6 +23,14 @@ func TestTyped(t *testing.T) {
 			return relation
 		}
 		return nil
+	}
+	file, err := os.ReadFile("testdata/typed.txt")
+	require.NoError(t, err)
+	cases := strings.Split(strings.TrimSpace(string(file)), "\n\n")[1:]
+	require.Greater(t, len(cases), 9)
+	for _, c := range cases {
+		text, want, _ := strings.Cut(c, "\n=> ")
+		require.Equal(t, want, typed(t, text, find))
 	}
 	for text, want := range map[string]string{
 		"SELECT s * 10, 10 * s, s - -5, s + i, i * 10, n * 10 FROM t": "SELECT s * 10::integer, 10::integer * s, s - -5::integer, s + i, i * 10, n * 10 FROM t",
@@ -88,4 +97,16 @@ func TestTyped(t *testing.T) {
 			require.Equal(t, given, again, "written twice")
 		}
 	}
+}
+
+// typed is what a text becomes.
+func typed(t *testing.T, text string, find pgcatalog.Find) string {
+	t.Helper()
+	parsed, err := pg.Parse(text)
+	require.NoError(t, err, text)
+	require.True(t, pgcatalog.NeedsTypes(parsed), text)
+	got, _ := pgcatalog.Typed(text, parsed, find)
+	_, err = pg.Parse(got)
+	require.NoError(t, err, got)
+	return got
 }

@@ -42,6 +42,89 @@ func (w *translation) countWhole(f *pg.FuncCall) {
 	w.edits = append(w.edits, change{text.Start, end, by, len(w.edits)})
 }
 
+// wholeName is the name that a reference by itself, or to all columns, may mean a table by.
+func wholeName(c *pg.ColumnRef) []string {
+	fields := c.GetFields()
+	if len(fields) == 2 && fields[1].GetAStar() != nil {
+		fields = fields[:1]
+	}
+	if len(fields) != 1 || fields[0].GetString_() == nil {
+		return nil
+	}
+	return []string{lastText(fields)}
+}
+
+// whole is the table of which a reference means a row, with names for all its columns.
+func (w *translation) whole(ref *pg.ColumnRef) (it *bind.Item, ok bool) {
+	meant := w.bound.Ref(ref)
+	if meant.Certain || len(meant.May) != 1 || meant.May[0].Item == nil || meant.May[0].Index != -1 {
+		return nil, false
+	}
+	it = meant.May[0].Item
+	return it, !it.Open && it.HasNames() && len(it.Columns) > 0
+}
+
+// wholeSpan is where a reference to a row stands, with its star.
+func (w *translation) wholeSpan(ref *pg.ColumnRef) (start, end int, ok bool) {
+	text, ok := bind.NameAt(w.sql, int(ref.Location))
+	end = text.End
+	if ok && ref.Fields[len(ref.Fields)-1].GetAStar() != nil {
+		end += strings.IndexByte(w.sql[end:], '*') + 1
+	}
+	return text.Start, end, ok
+}
+
+// wholeIsNull writes t IS NULL as (t.a IS NULL AND t.b IS NULL): a row is NULL if all of it is, and NOT NULL if none
+// is.
+func (w *translation) wholeIsNull(test *pg.NullTest) {
+	ref := test.Arg.GetColumnRef()
+	if ref == nil || wholeName(ref) == nil {
+		return
+	}
+	it, ok := w.whole(ref)
+	start, end, known := w.wholeSpan(ref)
+	if !ok || !known {
+		return
+	}
+	verb := " IS NULL"
+	if test.Nulltesttype == pg.NullTestType_IS_NOT_NULL {
+		verb = " IS NOT NULL"
+	}
+	if !lex.Client.Next(w.sql, end).IsAny("is", "isnull", "notnull") {
+		return // parentheses are between
+	}
+	for t := lex.Client.Next(w.sql, end); !t.Ends(); t = lex.Client.Next(w.sql, end) {
+		end = t.End()
+		if t.IsAny("null", "isnull", "notnull") {
+			break
+		}
+	}
+	tests := make([]string, len(it.Columns))
+	for i, c := range it.Columns {
+		tests[i] = lex.Quote(it.Alias) + "." + lex.Quote(c) + verb
+	}
+	w.edits = append(w.edits, change{start, end, "(" + strings.Join(tests, " AND ") + ")", len(w.edits)})
+}
+
+// wholeText writes a table's row as its text; it is NULL where an outer join has filled it.
+func (w *translation) wholeText(ref *pg.ColumnRef) bool {
+	it, ok := w.whole(ref)
+	start, end, known := w.wholeSpan(ref)
+	if !ok || !known {
+		return false
+	}
+	fields := make([]string, len(it.Columns))
+	for i, c := range it.Columns {
+		fields[i] = TranslatedPrefix + "row__field(" + lex.Quote(it.Alias) + "." + lex.Quote(c) + ")"
+	}
+	by := TranslatedPrefix + "row(ARRAY[" + strings.Join(fields, ", ") + "])"
+	if fillsRows(it.In.From) {
+		by = "CASE WHEN " + present(it) + " IS NOT NULL THEN " + by + " END"
+	}
+	w.edits = append(w.edits, change{start, end, by, len(w.edits)})
+	return true
+}
+
 // present is an expression that is NULL where a join has filled an item's row, and for no other row if that can be
 // told.
 func present(it *bind.Item) string {

@@ -1,0 +1,140 @@
+package pgcatalog
+
+import (
+	"regexp"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/bind"
+	"github.com/csmsql/csmsql/sql/lex"
+)
+
+// exactReal is beyond which whole numbers a real has not all of.
+const exactReal = 1 << 24
+
+// compares tells whether types may say what a comparison means: one with a number that a real may not be, or with a
+// text that ends with a blank.
+func compares(e *pg.A_Expr) bool {
+	return isComparison(e) && (isTelling(e.Lexpr) || isTelling(e.Rexpr))
+}
+
+func isComparison(e *pg.A_Expr) bool {
+	switch e.Kind {
+	case pg.A_Expr_Kind_AEXPR_OP:
+		switch lastText(e.Name) {
+		case "=", "<>", "<", ">", "<=", ">=":
+			return e.Lexpr != nil
+		}
+	case pg.A_Expr_Kind_AEXPR_IN, pg.A_Expr_Kind_AEXPR_DISTINCT, pg.A_Expr_Kind_AEXPR_NOT_DISTINCT,
+		pg.A_Expr_Kind_AEXPR_BETWEEN, pg.A_Expr_Kind_AEXPR_NOT_BETWEEN:
+		return true
+	}
+	return false
+}
+
+func isTelling(x *pg.Node) bool {
+	for _, item := range x.GetList().GetItems() {
+		if isTelling(item) {
+			return true
+		}
+	}
+	c := x.GetAConst()
+	return mayRound(c) || strings.HasSuffix(c.GetSval().GetSval(), " ")
+}
+
+// mayRound tells of a constant whether it is another number as a real.
+func mayRound(c *pg.A_Const) bool {
+	whole := c.GetIval().GetIval()
+	return c.GetFval() != nil || whole > exactReal || whole < -exactReal
+}
+
+// compared are the sides of a comparison. PostgreSQL compares a real and a number as double precisions, DuckDB as
+// reals; and a character(n) without the blanks at the end of either side, which DuckDB has as they are. Beside a list
+// of several numbers a real is compared as one in PostgreSQL, too.
+func (w *translation) compared(e *pg.A_Expr) {
+	list := e.Rexpr.GetList().GetItems()
+	sides := append([]*pg.Node{e.Lexpr}, list...)
+	if len(sides) == 1 {
+		sides = append(sides, e.Rexpr)
+	}
+	reals := e.Kind == pg.A_Expr_Kind_AEXPR_IN && len(list) > 1
+	for _, side := range sides {
+		t := w.of(side)
+		if t != realType && t != bpcharType || t == realType && reals {
+			continue
+		}
+		for _, other := range sides {
+			switch c := other.GetAConst(); {
+			case t == bpcharType:
+				w.trimmed(other)
+			case mayRound(c), c == nil && w.of(other) == numericType:
+				w.cast(other, "double precision")
+			}
+		}
+	}
+}
+
+// trimmed writes a string without the blanks at its end.
+func (w *translation) trimmed(x *pg.Node) {
+	text := x.GetAConst().GetSval().GetSval()
+	if !strings.HasSuffix(text, " ") {
+		return
+	}
+	if t := lex.Client.Next(w.sql, int(x.GetAConst().Location)); t.Kind == lex.String {
+		by := lex.QuoteString(strings.TrimRight(text, " "))
+		w.edits = append(w.edits, change{t.Start, t.End(), by, len(w.edits)})
+	}
+}
+
+// unites tells whether types may say what a set operation puts out: a string is of the type of what stands beside
+// it.
+func unites(s *pg.SelectStmt) bool {
+	if s.GetOp() == pg.SetOperation_SETOP_NONE {
+		return false
+	}
+	for _, arm := range []*pg.SelectStmt{s.Larg, s.Rarg} {
+		for _, target := range arm.GetTargetList() {
+			if target.GetResTarget().GetVal().GetAConst().GetSval() != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unitedNames are the types that a string may be given in a set operation, as DuckDB has them.
+var unitedNames = map[uint32]string{
+	smallType: "smallint", integerType: "integer", bigintType: "bigint", realType: "real",
+	doubleType: "double precision",
+	dateType:   "date", timestampType: "timestamp", timestampTZType: "timestamptz",
+}
+
+// unite casts the strings that stand by themselves in one of the queries of a set operation to what the other puts
+// out: DuckDB makes texts of both.
+func (w *translation) unite(arm, beside *bind.Query) {
+	list := arm.Stmt.GetTargetList()
+	if arm.Left != nil || arm.Open || beside.Open || len(list) != len(arm.Outputs) || len(list) != len(beside.Outputs) {
+		return
+	}
+	for i, n := range list {
+		target := n.GetResTarget()
+		value := target.GetVal().GetAConst().GetSval()
+		if value == nil {
+			continue
+		}
+		name := ""
+		if target.Name == "" {
+			name = " AS " + lex.Quote(noName)
+		}
+		switch t := w.query(beside, i); {
+		case unitedNames[t] != "":
+			w.cast(target.Val, unitedNames[t]+name)
+		case t == numericType && plainNumber.MatchString(value.Sval):
+			at := lex.Client.Next(w.sql, int(target.GetVal().GetAConst().Location))
+			w.edits = append(w.edits, change{at.Start, at.End(), strings.TrimSpace(value.Sval) + name, len(w.edits)})
+		}
+	}
+}
+
+var plainNumber = regexp.MustCompile(`^\s*-?[0-9]+(\.[0-9]+)?\s*$`)
