@@ -134,6 +134,8 @@ func (r *translation) call(c *call, in clause) int {
 		end := r.callEnd(stop)
 		r.continuous(stop)
 		return end
+	case c.name == "corr" || c.name == "regr_slope":
+		return r.defined(c, stop)
 	case builders[c.name]:
 		r.build(c)
 	case c.name == "string_agg" && len(c.arguments) == 2 && c.arguments[1].Is("null"):
@@ -147,6 +149,17 @@ func (r *translation) call(c *call, in clause) int {
 		return r.listAggregate(c, stop)
 	}
 	return r.callEnd(stop)
+}
+
+// defined writes corr(a, b) as csm_corr__of(corr(a, b)), with what stands behind it.
+func (r *translation) defined(c *call, stop int) int {
+	around := pgcatalog.TranslatedPrefix + c.name + "__of("
+	end := r.callEnd(stop)
+	if !strings.HasSuffix(r.sql[:c.from], around) {
+		r.insert(c.from, around, opens)
+		r.insert(end, ")", closes)
+	}
+	return end
 }
 
 // positive refuses nth_value(a, 0), of which DuckDB says NULL.
@@ -369,6 +382,9 @@ func (r *translation) continuous(at int) {
 // rowsOf writes a call that gives rows, and stands where no table does.
 func (r *translation) rowsOf(c *call, in clause, stop int) {
 	switch {
+	case in == inFirstList:
+		r.refuse(r.read.Next(c.from), "0A000", "set-returning functions are not supported beside DISTINCT ON",
+			"Call it in a query around this one.")
 	case c.name == "unnest":
 	case in == inList:
 		r.seriesTexts(c)

@@ -62,7 +62,7 @@ var differing = append(strings.Fields(`desc similar unnest generate_s _to_table 
 	dec
 	extract to_date to_timestamp _agg values int date timestamp char substr json_build jsonb_
 	regexp_matches overlay percentile_cont round trunc float text varchar null
-	date_trunc date_part zone nth_value
+	date_trunc date_part zone nth_value preceding following corr regr_slope
 	json_each json_ex json_object -> array [] lag lead`), slices.Sorted(maps.Keys(renamed))...)
 
 // change is one of a text. At one place, what closes comes before what opens, and both before what is replaced.
@@ -132,8 +132,9 @@ func (r *translation) next(at int) lex.Token {
 type clause uint8
 
 const (
-	inNothing clause = iota
-	inList           // of SELECT
+	inNothing   clause = iota
+	inList             // of SELECT
+	inFirstList        // of SELECT DISTINCT ON
 	inFrom
 	inCondition // behind ON, of what FROM reads
 	inOrder
@@ -245,18 +246,26 @@ func (r *translation) keyword(t lex.Token, c *context, first bool) (int, bool) {
 			c.clause = inOrder
 			return after.End(), true
 		}
+	case "distinct":
+		if c.clause == inList && after.Is("on") {
+			c.clause = inFirstList
+			return after.End(), true
+		}
 	case "desc":
 		if c.clause == inOrder && !after.Is("nulls") {
 			r.insert(t.End(), " NULLS FIRST", closes)
 		}
 		return t.End(), true
 	case "as":
-		if (c.clause == inList || c.clause == inFrom) && after.Kind == lex.Word {
+		if (c.clause == inList || c.clause == inFirstList || c.clause == inFrom) && after.Kind == lex.Word {
 			return after.End(), true
 		}
 		return t.End(), true
 	case "not", "similar":
 		return r.pattern(t), true
+	}
+	if name == "rows" || name == "range" || name == "groups" {
+		r.frame(t)
 	}
 	if isName(name, after) {
 		return 0, false

@@ -42,12 +42,20 @@ func TestPostgres(t *testing.T) {
 
 func TestPostgresErrors(t *testing.T) {
 	for users, want := range map[string]string{
-		"SELECT 1 WHERE generate_series(1, 2) = 1":             "set-returning functions are not allowed here",
-		"SELECT CASE WHEN true THEN generate_series(1, 2) END": "set-returning functions are not allowed here",
-		"SELECT 1 ORDER BY generate_series(1, 2)":              "set-returning functions are not supported in ORDER BY",
-		"SELECT a SIMILAR TO b":                                similarRefused,
-		"SELECT a SIMILAR TO 'b' ESCAPE 'cc'":                  "invalid escape string",
-		"SELECT " + strings.Repeat("(", 5000) + "1/2":          "the statement is nested too deeply",
+		"SELECT 1 WHERE generate_series(1, 2) = 1":                           "set-returning functions are not allowed here",
+		"SELECT CASE WHEN true THEN generate_series(1, 2) END":               "set-returning functions are not allowed here",
+		"SELECT 1 ORDER BY generate_series(1, 2)":                            "set-returning functions are not supported in ORDER BY",
+		"SELECT DISTINCT ON (a) a, generate_series(1, 2) FROM t":             "set-returning functions are not supported beside DISTINCT ON",
+		"SELECT DISTINCT ON (a) a AS b, (unnest(c)) FROM t":                  "set-returning functions are not supported beside DISTINCT ON",
+		"SELECT sum(a) OVER (ORDER BY a ROWS -1 PRECEDING)":                  "frame starting offset must not be negative",
+		"SELECT sum(a) OVER (GROUPS BETWEEN CURRENT ROW AND NULL FOLLOWING)": "frame ending offset must not be null",
+		"SELECT sum(a) OVER (ROWS BETWEEN 1 PRECEDING AND -2 FOLLOWING)":     "frame ending offset must not be negative",
+		"SELECT nth_value(a, 0) OVER ()":                                     "argument of nth_value must be greater than zero",
+		"SELECT to_date(a, 'MM-DD')":                                         "to_date() without a year in its template is not supported",
+		"SELECT a AT TIME ZONE 'nst'":                                        "time zone \"nst\" is not supported",
+		"SELECT a SIMILAR TO b":                                              similarRefused,
+		"SELECT a SIMILAR TO 'b' ESCAPE 'cc'":                                "invalid escape string",
+		"SELECT " + strings.Repeat("(", 5000) + "1/2":                        "the statement is nested too deeply",
 	} {
 		_, _, err := Postgres(lex.Client.Text(users))
 		require.EqualError(t, err, want)

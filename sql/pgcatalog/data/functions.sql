@@ -187,7 +187,7 @@ CREATE MACRO pg_compat.char_roman(x, token) AS list_transform([['I', 'II', 'III'
 CREATE MACRO pg_compat.char_half(x, token) AS list_transform([CASE WHEN date_part('hour', x) < 12 THEN 'a' ELSE 'p' END], lambda h: list_transform([CASE WHEN contains(token, '.') THEN h || '.m.' ELSE h || 'm' END], lambda s: CASE WHEN contains(upper(token), token) THEN upper(s) ELSE s END)[1])[1];
 CREATE MACRO pg_compat.char_year(x) AS CASE WHEN date_part('year', x) > 0 THEN date_part('year', x) ELSE 1 - date_part('year', x) END;
 CREATE MACRO pg_compat.char_isoyear(x) AS CASE WHEN date_part('isoyear', x) > 0 THEN date_part('isoyear', x) ELSE 1 - date_part('isoyear', x) END;
-CREATE OR REPLACE MACRO pg_compat.char_date(x, token, core) AS CASE core
+CREATE OR REPLACE MACRO pg_compat.char_date(x, token, core) AS CASE core WHEN 'TZ' THEN '' WHEN 'TZH' THEN '+00' WHEN 'TZM' THEN '00' WHEN 'OF' THEN '+00'
   WHEN 'AM' THEN pg_compat.char_half(x, token) WHEN 'PM' THEN pg_compat.char_half(x, token) WHEN 'A.M.' THEN pg_compat.char_half(x, token) WHEN 'P.M.' THEN pg_compat.char_half(x, token)
   WHEN 'Y,YYY' THEN CAST(pg_compat.char_year(x) // 1000 AS VARCHAR) || ',' || lpad(CAST(pg_compat.char_year(x) % 1000 AS VARCHAR), 3, '0')
   WHEN 'YYYY' THEN pg_compat.char_pad(pg_compat.char_year(x), 4, token) WHEN 'YYY' THEN pg_compat.char_pad(pg_compat.char_year(x) % 1000, 3, token) WHEN 'YY' THEN pg_compat.char_pad(pg_compat.char_year(x) % 100, 2, token) WHEN 'Y' THEN CAST(pg_compat.char_year(x) % 10 AS VARCHAR)
@@ -222,7 +222,7 @@ CREATE MACRO pg_compat.char_sign(r, text) AS CASE
   WHEN r.fm THEN CASE WHEN r.minus THEN '-' ELSE '' END || text
   ELSE lpad(CASE WHEN r.minus THEN '-' ELSE ' ' END || ltrim(text), CAST(length(text) + 1 AS INTEGER), ' ') END;
 CREATE MACRO pg_compat.char_parts(x, t, body) AS {'fm': contains(t, 'FM'), 'pr': contains(t, 'PR'), 'mi': contains(t, 'MI'), 'sg': contains(t, 'SG'), 's': contains(replace(t, 'SG', ''), 'S'), 'first': regexp_matches(t, '^(FM)?(MI|S)'), 'dollar': contains(t, '$'),
-  'money': contains(t, 'L'), 'th': contains(t, 'TH'), 'minus': x < 0, 'point': contains(body, '.'), 'tail': CASE WHEN contains(body, '.') THEN regexp_extract(body, '[^90.]*$') ELSE '' END, 'whole': split_part(body, '.', 1), 'fraction': regexp_replace(split_part(body, '.', 2), '[^09]', '', 'g'),
+  'money': contains(t, 'L'), 'th': contains(t, 'TH'), 'minus': x < 0 AND abs(x) >= pg_compat.char_half_unit(length(regexp_replace(split_part(body, '.', 2), '[^09]', '', 'g'))), 'point': contains(body, '.'), 'tail': CASE WHEN contains(body, '.') THEN regexp_extract(body, '[^90.]*$') ELSE '' END, 'whole': split_part(body, '.', 1), 'fraction': regexp_replace(split_part(body, '.', 2), '[^09]', '', 'g'),
   'value': CAST(abs(x) + pg_compat.char_half_unit(length(regexp_replace(split_part(body, '.', 2), '[^09]', '', 'g'))) AS VARCHAR)};
 CREATE MACRO pg_compat.char_digits(x, template) AS list_transform(list_transform(
   [pg_compat.char_parts(x, upper(template), translate(regexp_replace(upper(template), 'FM|TH|PL|SG|MI|PR|S|L|V|\$', '', 'g'), 'GD', ',.'))],
@@ -486,7 +486,12 @@ CREATE MACRO pg_session.csm_subscript__from(x) AS CASE WHEN x < 1 THEN 1 ELSE x 
 CREATE MACRO pg_session.csm_subscript__to(x) AS CASE WHEN x < 0 THEN 0 ELSE x END;
 CREATE MACRO pg_session.csm_continuous(x DOUBLE) AS CAST(x AS DOUBLE), (x TIMESTAMP) AS x, (x TIMESTAMPTZ) AS x;
 CREATE MACRO pg_session.csm_sha256(x) AS unhex(sha256(x));
-CREATE MACRO pg_session.csm_to_number(x, template) AS CAST(regexp_replace(x, '[^0-9.+-]', '', 'g') AS DECIMAL(38, 10));
+-- PostgreSQL reads as many digits as the template has, each in its place; where a text has more, or is not placed as the template, it is refused.
+CREATE MACRO pg_compat.digits_of(x) AS length(regexp_replace(x, '[^0-9]', '', 'g'));
+CREATE MACRO pg_compat.fits_template(x, t) AS pg_compat.digits_of(split_part(x, '.', 1)) <= pg_compat.digits_of(regexp_extract(t, '^[^.DV]*')) AND pg_compat.digits_of(split_part(x, '.', 2)) <= pg_compat.digits_of(regexp_extract(t, '[.D].*'))
+  AND NOT contains(x, '<') AND (contains(x, '$') = contains(t, '$') OR contains(t, 'L'));
+CREATE MACRO pg_session.csm_to_number(x, template) AS CASE WHEN pg_compat.fits_template(x, upper(template)) THEN CAST(regexp_replace(x, '[^0-9.+-]', '', 'g') AS DECIMAL(38, 10))
+  WHEN x IS NOT NULL AND template IS NOT NULL THEN error('0A000: to_number() of "' || x || '" with the template ' || template || ' is not supported') END;
 CREATE MACRO pg_compat.bound(x) AS CASE WHEN isnan(CAST(x AS DOUBLE)) THEN error('2201G: operand, lower bound, and upper bound cannot be NaN') WHEN isinf(CAST(x AS DOUBLE)) THEN error('2201G: lower and upper bounds must be finite') ELSE x END;
 CREATE MACRO pg_compat.bucket(x, low, high, buckets) AS CAST(CASE WHEN x IS NULL THEN NULL WHEN buckets <= 0 THEN error('2201G: count must be greater than zero') WHEN isnan(CAST(x AS DOUBLE)) THEN error('2201G: operand, lower bound, and upper bound cannot be NaN')
   WHEN low = high THEN error('2201G: lower bound cannot equal upper bound') WHEN low < high THEN CASE WHEN x < low THEN 0 WHEN x >= high THEN buckets + 1 ELSE floor((x - low) * buckets / (high - low)) + 1 END
@@ -545,6 +550,9 @@ CREATE MACRO pg_compat.years_over(x, years) AS CASE WHEN typeof(x) = 'INTERVAL' 
 CREATE MACRO pg_session.csm_date_trunc__decade(x) AS date_trunc('year', x) - to_years(CASE WHEN typeof(x) = 'INTERVAL' THEN CAST(date_part('year', x) AS INTEGER) % 10 ELSE (CAST(date_part('year', x) AS INTEGER) % 10 + 10) % 10 END);
 CREATE MACRO pg_session.csm_date_trunc__century(x) AS date_trunc('year', x) - to_years(pg_compat.years_over(x, 100));
 CREATE MACRO pg_session.csm_date_trunc__millennium(x) AS date_trunc('year', x) - to_years(pg_compat.years_over(x, 1000));
+-- What is not defined, of one row, or of rows that are all the same in one column, is NaN to DuckDB.
+CREATE MACRO pg_session.csm_corr__of(x) AS nullif(x, CAST('nan' AS DOUBLE));
+CREATE MACRO pg_session.csm_regr_slope__of(x) AS nullif(x, CAST('nan' AS DOUBLE));
 CREATE MACRO pg_session.csm_operator__sqrt(x) AS sqrt(x);
 CREATE MACRO pg_session.csm_operator__cbrt(x) AS cbrt(x);
 CREATE MACRO pg_session.csm_round__even(x) AS round_even(x, 0);
