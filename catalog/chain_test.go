@@ -9,6 +9,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/internal/persistent"
 )
 
 var oneColumn = arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}}, nil)
@@ -127,4 +130,24 @@ func TestFoldedNames(t *testing.T) {
 	}
 	require.Equal(t, []string{"KELVIN", "Kelvin", "\u212Aelvin"}, names)
 	require.Empty(t, slices.Collect(contents.Alike(TableName{Schema: "other", Name: "kelvin"})))
+}
+
+// Many tables at once are what they are one by one, also where some take each other's name or number.
+func TestManyTablesAtOnce(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 2))
+	for range 500 {
+		one, many := newContents(), newContents()
+		var versions []*TableVersion
+		for range random.IntN(12) {
+			name := TableName{Schema: "public", Name: string("abcdefghijklABC"[random.IntN(15)])}
+			v := hugetable.NewVersion(Table{ID: TableID(1 + random.IntN(30)), Name: name, Columns: oneColumn}, nil)
+			versions = append(versions, v)
+			one.setTable(name, tableEntry{version: v})
+		}
+		many.setTables(versions)
+		require.Equal(t, one.Tables(), many.Tables())
+		require.Empty(t, slices.Collect(persistent.Difference(one.names, many.names)))
+		require.Empty(t, slices.Collect(persistent.Difference(one.alike, many.alike)))
+		require.Empty(t, slices.Collect(persistent.Difference(one.tables, many.tables)))
+	}
 }

@@ -70,6 +70,31 @@ func (c *Contents) setTable(name TableName, e tableEntry) {
 	c.tables = c.tables.With(name, e)
 }
 
+// setTables is setTable of many where there is nothing yet but schemas.
+func (c *Contents) setTables(versions []*TableVersion) {
+	n := len(versions)
+	tables := make([]persistent.Entry[TableName, tableEntry], n)
+	names := make([]persistent.Entry[TableID, TableName], n)
+	alike := make([]persistent.Entry[foldedName, struct{}], n)
+	for i, v := range versions {
+		id, name := v.Table().ID, v.Table().Name
+		tables[i].Key, tables[i].Value = name, tableEntry{version: v}
+		names[i].Key, names[i].Value = id, name
+		alike[i].Key = folded(name)
+	}
+	collected := *c
+	collected.tables = persistent.Collect(compareNames, tables)
+	collected.names = persistent.Collect(cmp.Compare[TableID], names)
+	collected.alike = persistent.Collect(foldedName.compare, alike)
+	if collected.tables.Len() == n && collected.names.Len() == n {
+		*c = collected
+		return
+	}
+	for _, v := range versions { // some take each other's place
+		c.setTable(v.Table().Name, tableEntry{version: v})
+	}
+}
+
 func (c *Contents) setView(name TableName, e viewEntry) {
 	if id := e.view.ID; c.names.Of(id) != name || identity(c, name) != id {
 		c.drop(name)

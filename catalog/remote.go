@@ -69,13 +69,15 @@ func NewRemoteSnapshot(r *SnapshotRecord, pages Pages, options RemoteOptions) (*
 	for _, name := range r.Schemas {
 		contents.setSchema(name, schemaEntry{})
 	}
-	for _, record := range r.Tables {
+	tables := make([]*TableVersion, len(r.Tables))
+	for i, record := range r.Tables {
 		v, err := version(record)
 		if err != nil {
 			return nil, fmt.Errorf("remote snapshot: %w", err)
 		}
-		contents.setTable(v.Table().Name, tableEntry{version: v})
+		tables[i] = v
 	}
+	contents.setTables(tables)
 	for _, data := range r.Kept {
 		record, until, err := hugetable.SplitKept(data)
 		if err != nil {

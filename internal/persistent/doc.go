@@ -24,5 +24,6 @@
 //
 // # What it does not do
 //
-// It locks nothing: nobody writes to a map. Nothing is added in place, also not by one who alone has the map.
+// It locks nothing: nobody writes to a map. Nothing is added in place, also not by one who alone has the map; who has
+// many entries from the beginning calls Collect.
 package persistent

@@ -3,6 +3,7 @@ package persistent
 import (
 	"hash/maphash"
 	"iter"
+	"slices"
 )
 
 // Map is an immutable map, in the order of its keys. Safe for concurrent use.
@@ -14,6 +15,39 @@ type Map[K, V comparable] struct {
 
 // New makes an empty map whose keys are in the order of compare, which takes no two different ones for equal.
 func New[K, V comparable](compare func(a, b K) int) Map[K, V] { return Map[K, V]{compare: compare} }
+
+// Entry is a key with its value.
+type Entry[K, V comparable] struct {
+	Key   K
+	Value V
+}
+
+// Collect makes a map of entries, which it sorts; of those with one key the last one counts. It makes each node once,
+// where With makes those above it anew.
+func Collect[K, V comparable](compare func(a, b K) int, entries []Entry[K, V]) Map[K, V] {
+	m := New[K, V](compare)
+	slices.SortStableFunc(entries, func(a, b Entry[K, V]) int { return compare(a.Key, b.Key) })
+	var spine []*node[K, V] // from the root to the last key, always on the right
+	for i, e := range entries {
+		if i+1 < len(entries) && compare(e.Key, entries[i+1].Key) == 0 {
+			continue
+		}
+		m.length++
+		n := &node[K, V]{key: e.Key, value: e.Value, priority: maphash.Comparable(seed, e.Key)}
+		for len(spine) > 0 && m.above(n, spine[len(spine)-1]) {
+			n.left = spine[len(spine)-1]
+			spine = spine[:len(spine)-1]
+		}
+		if len(spine) > 0 {
+			spine[len(spine)-1].right = n
+		}
+		spine = append(spine, n)
+	}
+	if len(spine) > 0 {
+		m.root = spine[0]
+	}
+	return m
+}
 
 type node[K, V comparable] struct {
 	key         K

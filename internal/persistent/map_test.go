@@ -23,6 +23,10 @@ func TestAsAMapOfGos(t *testing.T) {
 	for range 2000 {
 		from := random.IntN(len(all))
 		m, twin := all[from], maps.Clone(twins[from])
+		if random.IntN(10) == 0 {
+			m = collected(random, twin)
+			require.Empty(t, slices.Collect(persistent.Difference(all[from], m)))
+		}
 		for range random.IntN(5) {
 			key := random.IntN(60)
 			if random.IntN(3) == 0 {
@@ -52,6 +56,40 @@ func TestAsAMapOfGos(t *testing.T) {
 		other := random.IntN(len(all))
 		require.Equal(t, differences(twins[other], twin), slices.Collect(persistent.Difference(all[other], m)))
 	}
+}
+
+// collected is the map of a twin's entries, in any order, behind others of the same keys.
+func collected(random *rand.Rand, twin map[int]int) numbers {
+	var entries []persistent.Entry[int, int]
+	for key := range twin {
+		entries = append(entries, persistent.Entry[int, int]{Key: key, Value: -1})
+	}
+	for key, value := range twin {
+		entries = append(entries, persistent.Entry[int, int]{Key: key, Value: value})
+	}
+	half := entries[len(twin):]
+	random.Shuffle(len(half), func(i, k int) { half[i], half[k] = half[k], half[i] })
+	return persistent.Collect(cmp.Compare[int], entries)
+}
+
+// Collect has the shape that With gives, so that other maps are found to be the same without looking at each key.
+func TestCollectIsWith(t *testing.T) {
+	count := 0
+	compare := func(a, b int) int {
+		count++
+		return cmp.Compare(a, b)
+	}
+	const size = 10_000
+	one := persistent.New[int, int](compare)
+	var entries []persistent.Entry[int, int]
+	for i := range size {
+		one = one.With(i*7919%size, i)
+		entries = append(entries, persistent.Entry[int, int]{Key: i * 7919 % size, Value: i})
+	}
+	two := persistent.Collect(compare, entries)
+	count = 0
+	require.Empty(t, slices.Collect(persistent.Difference(one, two)))
+	require.LessOrEqual(t, count, size, "nodes of one key meet")
 }
 
 func after(list []int, first int) []int {
