@@ -66,7 +66,11 @@ type Database struct {
 	given       given            // of memory; has its own lock
 	spill       *spill.Directory // nil: it does not spill
 	types       TypesOf          // nil: there are none
+	before      func(*Connection, string) error
 }
+
+// BeforeText has every text told before it is planned; an error of hear is the text's. Call it before others connect.
+func (db *Database) BeforeText(hear func(c *Connection, sql string) error) { db.before = hear }
 
 // CatalogName is the database that clients see, and SchemaName its default schema, as PostgreSQL users expect it.
 const (
@@ -113,7 +117,7 @@ func Open(options Options) (_ *Database, err error) {
 		return nil, err
 	}
 	db := &Database{number: databaseNumber.Add(1), allFiles: options.Files.All, reached: reached, mayCrash: mayCrash(),
-		failed: make(chan struct{}), spill: spilled}
+		failed: make(chan struct{}), spill: spilled, before: func(*Connection, string) error { return nil }}
 	db.given.counted, db.given.process = options.MemoryBytes, options.account()
 	var message string
 	if bindings.OpenExt(":memory:", &db.handle, config, &message) == bindings.StateError {

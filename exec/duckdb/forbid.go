@@ -1,6 +1,7 @@
 package duckdb
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/csmsql/csmsql/sql/lex"
@@ -73,7 +74,7 @@ func callsQuery(folded string) bool {
 
 // check refuses SQL that may not even be planned.
 func (c *Connection) check(sql string) error {
-	if err := c.db.refuseCrashing(sql); err != nil {
+	if err := cmp.Or(c.db.refuseCrashing(sql), c.db.before(c, sql)); err != nil {
 		return err
 	}
 	if c.db.allFiles || c.ours {

@@ -47,7 +47,8 @@ type Kind int
 
 // The kinds; Other is everything that the engine does not hand to DuckDB on a client's behalf.
 const (
-	KindSelect Kind = iota
+	KindOther Kind = iota
+	KindSelect
 	KindExplain
 	KindPragma
 	KindSet
@@ -58,7 +59,6 @@ const (
 	KindDelete
 	KindCopy
 	KindTransaction
-	KindOther
 )
 
 var kinds = map[bindings.StatementType]Kind{
@@ -177,10 +177,7 @@ func (s *Statement) adopt(anew *Statement) {
 
 // Kind says what the statement does.
 func (s *Statement) Kind() Kind {
-	if k, ok := kinds[bindings.PreparedStatementType(s.handle)]; ok {
-		return k
-	}
-	return KindOther
+	return kinds[bindings.PreparedStatementType(s.handle)]
 }
 
 // Resolved is false when DuckDB cannot say what the statement returns before its parameters have values: SELECT $1.

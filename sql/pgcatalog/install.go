@@ -21,7 +21,8 @@ const (
 	informationSchema = catalogs + ".information_compat"
 	// SessionSchema belongs at the end of every session's search path: it holds the functions that clients call outside
 	// of catalog queries.
-	SessionSchema = database + ".pg_session"
+	SessionSchema = database + "." + sessionSchema
+	sessionSchema = "pg_session"
 )
 
 // Owns tells whether a schema of the users' database holds what this package makes. Users' schemas never begin with
@@ -65,23 +66,37 @@ const (
 	shownTable    = "shown_settings"
 )
 
+// InstallSchemas makes those that a session's search path names, before there is anything in them.
+func InstallSchemas(exec func(sql string) error) error {
+	return exec("CREATE SCHEMA IF NOT EXISTS " + compatSchema + "; CREATE SCHEMA IF NOT EXISTS " + SessionSchema)
+}
+
+// installed are the files of what Install makes.
+var installed = []string{"functions.sql", "duckdb.sql"}
+
 // Install makes the functions that statements may call which are no catalog queries, and DuckDB's own lists: once per
-// database.
-func Install(exec func(sql string) error) error {
+// database, before a text is planned that Calls some, and before the transaction that does so begins (P8).
+func Install(exec func(sql string) error) (err error) {
 	m, err := data()
 	if err != nil {
 		return err
 	}
-	var b strings.Builder
-	for _, schema := range []string{compatSchema, SessionSchema} {
-		b.WriteString("CREATE SCHEMA " + schema + ";\n")
+	defer func() {
+		if err != nil { // so that it may be tried again
+			const drop, cascade = "DROP SCHEMA IF EXISTS ", " CASCADE; "
+			err = errors.Join(err, exec(drop+compatSchema+cascade+drop+SessionSchema+cascade), InstallSchemas(exec))
+		}
+	}()
+	if err := InstallSchemas(exec); err != nil {
+		return err
 	}
+	var b strings.Builder
 	m.relations[pgCatalog+".pg_settings"].writeTable(&b, compatSchema+"."+settingsTable)
 	writeRows(&b, compatSchema+"."+shownTable, shownSettings(), nil)
 	if err := exec(b.String()); err != nil {
 		return fmt.Errorf("install the system catalogs' settings: %w", err)
 	}
-	if err := m.run(exec, "functions.sql", "duckdb.sql"); err != nil {
+	if err := m.run(exec, installed...); err != nil {
 		return err
 	}
 	if err := exec(m.expand(twins())); err != nil {
