@@ -117,11 +117,15 @@ func (s *Session) chain(m configuration.Modes) error {
 	return err
 }
 
-// beginDuck begins DuckDB's transaction: not before the block's snapshot is taken, because names that DuckDB was shown
-// after its transaction began are not there for it.
+// beginDuck begins DuckDB's transaction: not before the block's snapshot is taken and its names are shown, because
+// what DuckDB was shown after its transaction began is not there for it.
 func (s *Session) beginDuck(b *block) error {
 	if b.duck {
 		return nil
+	}
+	mirror := &s.engine.mirror
+	if err := errors.Join(mirror.MakeFunctions(), mirror.Follow(b.Lease.Snapshot.Contents)); err != nil {
+		return err
 	}
 	if err := s.conn.Exec("BEGIN TRANSACTION"); err != nil {
 		return err

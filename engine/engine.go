@@ -144,9 +144,6 @@ func (e *Engine) open(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := e.follow(ctx); err != nil {
-		return err
-	}
 	if e.config.Prefault {
 		if err := e.inspector().Prefault(ctx, e.config.Progress); err != nil {
 			return err
@@ -296,20 +293,8 @@ func (e *Engine) RowLocks() rowlock.Usage { return e.transactions.Rows.Usage() }
 // begin starts changes on a snapshot.
 func (e *Engine) begin(s *catalog.Snapshot) *catalog.Transaction { return e.catalog.Begin(s) }
 
-// snapshot pins the tables as they are now, after DuckDB's names have been brought up to date with them. The caller
-// releases the lease.
+// snapshot pins the tables as they are now. The caller releases the lease.
 func (e *Engine) snapshot(ctx context.Context) (*lease.Lease, error) {
-	l, err := e.latest(ctx)
-	if err == nil {
-		if err = e.mirror.Follow(l.Snapshot.Contents); err != nil {
-			l.Release()
-		}
-	}
-	return l, err
-}
-
-// latest is snapshot for who needs no names of DuckDB's, or not yet: others may be bringing them up to date.
-func (e *Engine) latest(ctx context.Context) (*lease.Lease, error) {
 	if e.config.worker {
 		if l := e.borrower.Given(); l != nil {
 			return l, nil
@@ -324,15 +309,6 @@ func (e *Engine) latest(ctx context.Context) (*lease.Lease, error) {
 		return nil, err
 	}
 	return lease.New(s, nil), nil
-}
-
-// follow brings DuckDB's names up to date once, so that trouble shows at the start.
-func (e *Engine) follow(ctx context.Context) error {
-	l, err := e.snapshot(ctx)
-	if err == nil {
-		l.Release()
-	}
-	return err
 }
 
 // trustworthy tells whether what was read since faults was counted may be handed out: no page was gone, nobody altered what by has read, and
@@ -426,8 +402,13 @@ func (e *Engine) attach(ctx context.Context, target string) error {
 	if e.config.worker {
 		return nil // its first statement comes with a snapshot
 	}
-	if err := e.follow(ctx); err != nil || !e.config.Prefault {
+	l, err := e.snapshot(ctx) // trouble shows at the start
+	if err != nil {
 		return err
+	}
+	l.Release()
+	if !e.config.Prefault {
+		return nil
 	}
 	return e.inspector().Prefault(ctx, e.config.Progress)
 }

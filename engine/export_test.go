@@ -547,3 +547,6 @@ func (st *Statement) ByKernels() bool { return st.plan != nil && st.plan.compute
 
 // NamesReached is the revision that DuckDB's names have been brought to.
 func NamesReached(e *Engine) catalog.Revision { return e.mirror.Reached() }
+
+// FunctionsMade tells whether DuckDB has PostgreSQL's functions.
+func FunctionsMade(e *Engine) bool { return e.mirror.HasFunctions() }

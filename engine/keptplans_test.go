@@ -77,7 +77,8 @@ func TestPlansBelongToTheirTables(t *testing.T) {
 	}
 }
 
-// Who runs a plan that stands does not wait until DuckDB's names follow what others have committed; who plans does.
+// Who runs a plan that stands does not wait until DuckDB's names follow what others have committed, nor who plans a
+// statement for which DuckDB looks none up.
 func TestPlansThatStandNeedNoNames(t *testing.T) {
 	e := open(t)
 	s, other := session(t, e), session(t, e)
@@ -98,6 +99,8 @@ func TestPlansThatStandNeedNoNames(t *testing.T) {
 	require.Equal(t, want, rows(t, s, sql))
 	require.Equal(t, before, engine.NamesReached(e))
 	require.Equal(t, want, rows(t, s, sql+" -- planned anew"))
+	require.Equal(t, before, engine.NamesReached(e), "its tables are spliced in")
+	require.Equal(t, want, rows(t, s, sql+", range(1)"))
 	require.Greater(t, engine.NamesReached(e), before)
 }
 

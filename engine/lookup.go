@@ -86,12 +86,20 @@ func (s *Session) newScan(ctx context.Context, v *snapshot.View, version *catalo
 	return t
 }
 
-// show has DuckDB's names follow what v shows, before a text is planned.
+// show has DuckDB look for names where the statement does that v is for, before a text is planned. The names follow
+// when a text is planned that DuckDB looks them up for (followNames), but a block's with what it sees.
 func (s *Session) show(v *snapshot.View) error {
-	if err := s.engine.mirror.Follow(v.Lease.Snapshot.Contents); err != nil {
-		return err
+	if s.block != nil && (!s.block.implicit || s.block.duck) {
+		if err := s.showShared(v); err != nil {
+			return err
+		}
 	}
 	return s.followSearchPath(v.Contents)
+}
+
+// showShared has DuckDB's names follow what v shows of what all sessions see.
+func (s *Session) showShared(v *snapshot.View) error {
+	return s.engine.mirror.Follow(v.Lease.Snapshot.Contents)
 }
 
 // followSearchPath makes DuckDB look for bare names where the session does for a statement that sees contents.

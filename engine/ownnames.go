@@ -14,12 +14,12 @@ import (
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
 
-// showOwnNames makes DuckDB's names those of v, a block's own if it has any.
+// showNames makes DuckDB's names those of v, a block's own if it has any.
 // Preconditions: nothing streams from the DuckDB connection.
-func (s *Session) showOwnNames(v *snapshot.View) error {
+func (s *Session) showNames(v *snapshot.View) error {
 	b := s.block
 	if b == nil || b.names == nil && !b.restarted && !b.Renamed && len(b.redefined()) == 0 {
-		return nil
+		return s.showShared(v)
 	}
 	if b.names != nil && b.names.Shows(v.Contents) {
 		return nil
@@ -43,14 +43,15 @@ func (s *Session) showOwnNames(v *snapshot.View) error {
 	return s.followSearchPath(v.Contents)
 }
 
-// followNames shows DuckDB the block's own names if the statement needs them, or has them already.
+// followNames shows DuckDB the names that it looks up for a query, the block's own if the block has them already, or
+// redefined some that matter. scans are those of its relations that are spliced in.
 func (q *query) followNames(tree *pg.ParseResult, scans []plan.Scan, v *snapshot.View) error {
 	s := q.session
 	if s.block == nil || s.block.names == nil && !s.namesMatter(tree, scans, v) {
-		return nil
+		return s.showShared(v)
 	}
 	s.yield()
-	return s.showOwnNames(v)
+	return s.showNames(v)
 }
 
 func (s *Session) openOwnNames(b *block) error {

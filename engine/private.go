@@ -111,7 +111,7 @@ func (st *Statement) privateStatement(ctx context.Context, v *snapshot.View) (*d
 	s := st.session
 	s.yield()
 	v.Reads.Everything() // DuckDB looks its names up
-	if err := s.showOwnNames(v); err != nil {
+	if err := s.showNames(v); err != nil {
 		return nil, err
 	}
 	text, explain, err := st.privateText(ctx, v)

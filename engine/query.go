@@ -128,7 +128,7 @@ func (s *Session) types(ctx context.Context, v *snapshot.View) namedtype.Host {
 			return q.users, nil
 		},
 		Prepare: func(text string) ([]*enumeration.Type, error) {
-			if err := s.showOwnNames(v); err != nil {
+			if err := s.showNames(v); err != nil {
 				return nil, err
 			}
 			s.visible = v
@@ -350,8 +350,11 @@ func (q *query) planHints(ctx context.Context, sql *plan.Statement, v *snapshot.
 			return err
 		}
 	}
-	if err := q.followNames(sql.Tree, hints, v); err != nil {
-		return err
+	spliced := sql.Tree != nil && sql.ReadsOnly() && len(sql.Names().Top) > 0 // not SHOW TABLES
+	if !spliced || s.block != nil {
+		if err := q.followNames(sql.Tree, hints, v); err != nil {
+			return err
+		}
 	}
 	if err := s.describeForViews(sql.Tree, hints, v); err != nil {
 		return err

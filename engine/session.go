@@ -327,7 +327,7 @@ func (s *Session) pinShared(ctx context.Context) (*snapshot.View, error) {
 		s.turn.Pause()
 		defer s.turn.Resume()
 	}
-	l, err := s.engine.latest(ctx)
+	l, err := s.engine.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@
 //
 //	catalog.Contents ─► Mirror.Follow ─► csmsql: a schema for each schema, a view over csm_table for each table, the views
 //	                                       └ csm: the system's tables
+//	a text that calls ─► Mirror.MakeFunctions ─► csmsql.pg_session: PostgreSQL's functions
 //	a block's own    ─► Own.Follow ────► csm_block_7: everything that the block sees, on its own connection alone
 //
 // # Words
@@ -13,7 +14,8 @@
 // # Invariants
 //
 //   - NA1: after Follow every table and view of the contents that DuckDB can show has its name, and no other has one.
-//   - NA3: to follow costs what is another one since, not what is there.
+//   - NA3: to follow costs what is another one since, not what is there. A statement whose tables are all spliced into
+//     its text waits for no name, and one that calls nothing of PostgreSQL's for no function.
 //   - NA2: another session never sees a name of a block: the block's database is emptied before COMMIT and gone after
 //     ROLLBACK.
 //

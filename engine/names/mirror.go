@@ -38,8 +38,8 @@ type Mirror struct {
 	system map[string]*arrow.Schema
 	// planning is the contents that csm_table resolves while the mirror itself makes views.
 	planning *catalog.Contents
-	// catalogs: PostgreSQL's are there. It is set under mu, and never reset.
-	catalogs atomic.Bool
+	// functions, catalogs: PostgreSQL's are there. They are set under mu, and never reset.
+	functions, catalogs atomic.Bool
 }
 
 // reached is what DuckDB's names have been brought to. Immutable.
@@ -66,22 +66,40 @@ func (m *Mirror) Open(db *duckdb.Database, system map[string]*arrow.Schema, log 
 		}
 		return t.Of().SQL(), true
 	})
-	m.shown = newShownNames(duckdb.CatalogName, conn.Exec, &m.words)
+	m.shown = newShownNames(duckdb.CatalogName, m.exec, &m.words)
 	m.shown.schemas[duckdb.SchemaName] = true
 	m.shown.leftOut = func(name catalog.TableName, err error) {
 		log.Warn("DuckDB cannot show a table", "table", name.String(), "error", err)
 	}
 	m.shown.schemas[SystemSchema] = true
 	m.reach(0)
-	if err := errors.Join(showSystem(conn.Exec, duckdb.CatalogName, m.system), pgcatalog.Install(conn.Exec)); err != nil {
+	err = errors.Join(showSystem(conn.Exec, duckdb.CatalogName, m.system), pgcatalog.InstallSchemas(conn.Exec))
+	if err != nil {
 		return err
 	}
+	db.BeforeText(func(c *duckdb.Connection, sql string) error {
+		if m.functions.Load() || c == conn || !pgcatalog.Calls(sql) {
+			return nil
+		}
+		return m.MakeFunctions()
+	})
 	// As sessions do: views call functions of PostgreSQL's.
 	return conn.Exec("SET search_path = " + duckdb.QuoteLiteral(duckdb.CatalogName+"."+duckdb.SchemaName+","+pgcatalog.SessionSchema))
 }
 
 // Has tells whether DuckDB knows the schema.
 func (m *Mirror) Has(schema string) bool { return m.reached.Load().schemas[schema] }
+
+// makeSchemas makes the schemas of contents that DuckDB does not know, unless something newer was there already.
+func (m *Mirror) makeSchemas(contents *catalog.Contents) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.seen != nil && m.seen.Revision() >= contents.Revision() {
+		return nil
+	}
+	defer func() { m.reach(m.Reached()) }()
+	return m.shown.makeSchemas(contents)
+}
 
 // reach tells those who do not wait what the names are now. Requires mu, once the mirror is open.
 func (m *Mirror) reach(revision catalog.Revision) {
@@ -155,11 +173,50 @@ func (m *Mirror) makeCatalogsLocked() error {
 	if m.catalogs.Load() {
 		return nil
 	}
+	if err := m.makeFunctionsLocked(); err != nil {
+		return err
+	}
 	if err := pgcatalog.InstallCatalogs(m.conn.Exec); err != nil {
 		return err
 	}
 	m.catalogs.Store(true)
 	return nil
+}
+
+// HasFunctions tells whether they are made.
+func (m *Mirror) HasFunctions() bool { return m.functions.Load() }
+
+// MakeFunctions makes those of PostgreSQL's that statements may call, and DuckDB's own lists, before a text is planned
+// that names some: they would be most of the work of an attached process's first answer. A transaction of DuckDB's that
+// began before does not see them.
+func (m *Mirror) MakeFunctions() error {
+	if m.functions.Load() {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.makeFunctionsLocked()
+}
+
+func (m *Mirror) makeFunctionsLocked() error {
+	if m.functions.Load() {
+		return nil
+	}
+	if err := pgcatalog.Install(m.conn.Exec); err != nil {
+		return err
+	}
+	m.functions.Store(true)
+	return nil
+}
+
+// exec runs a statement that makes names, with the functions that it calls. Requires mu.
+func (m *Mirror) exec(sql string) error {
+	if !m.functions.Load() && pgcatalog.Calls(sql) {
+		if err := m.makeFunctionsLocked(); err != nil {
+			return err
+		}
+	}
+	return m.conn.Exec(sql)
 }
 
 // Follow brings DuckDB's names to contents, unless something newer was there already.

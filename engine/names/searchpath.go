@@ -1,6 +1,8 @@
 package names
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/csmsql/csmsql/catalog"
@@ -27,9 +29,14 @@ type Sought struct {
 
 // Follow makes DuckDB look for names in the schemas of the path that are there, then among PostgreSQL's session
 // functions. It costs some comparisons when nothing has changed.
-// Preconditions: DuckDB's names follow the contents, or something newer.
-func (p *SearchPath) Follow(want Sought, mirror *Mirror, tell func(text string) error) error {
-	database, shown := duckdb.CatalogName, mirror.Has
+func (p *SearchPath) Follow(want Sought, mirror *Mirror, tell func(text string) error) (err error) {
+	database := duckdb.CatalogName
+	shown := func(schema string) bool {
+		if !mirror.Has(schema) {
+			err = errors.Join(err, mirror.makeSchemas(want.Contents))
+		}
+		return mirror.Has(schema)
+	}
 	if want.Own != nil {
 		want.seen, database, shown = want.Own.Seen, want.Own.Database(), want.Own.Has
 	}
@@ -41,6 +48,9 @@ func (p *SearchPath) Follow(want Sought, mirror *Mirror, tell func(text string) 
 		found, ok := SchemaNamed(want.Contents, schema)
 		return found, ok && shown(found)
 	})
+	if err != nil {
+		return fmt.Errorf("follow the catalog's schemas: %w", err)
+	}
 	if text != p.text {
 		if err := p.Tell(text, tell); err != nil {
 			return err

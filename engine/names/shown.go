@@ -157,6 +157,11 @@ func (n *shownNames) followSchemas(contents *catalog.Contents) error {
 		}
 		delete(n.schemas, schema)
 	}
+	return n.makeSchemas(contents)
+}
+
+// makeSchemas makes those that are not there yet.
+func (n *shownNames) makeSchemas(contents *catalog.Contents) error {
 	for _, schema := range contents.Schemas() {
 		if n.schemas[schema] {
 			continue
