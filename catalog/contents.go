@@ -20,9 +20,9 @@ type Contents struct {
 	tables   persistent.Map[TableName, tableEntry]
 	views    persistent.Map[TableName, viewEntry]
 	types    persistent.Map[TableName, typeEntry]
-	names    persistent.Map[TableID, TableName]   // of tables, views and types
-	alike    persistent.Map[foldedName, struct{}] // their names, in an order without regard to case
-	kept     persistent.Map[keptKey, keptEntry]   // former versions of tables, also of those that are gone
+	names    persistent.Map[TableID, TableName]             // of tables, views and types
+	alike    persistent.Map[hugetable.FoldedName, struct{}] // their names, in an order without regard to case
+	kept     persistent.Map[keptKey, keptEntry]             // former versions of tables, also of those that are gone
 }
 
 // The entries carry the store revision of their record, which is what a commit compares (K5).
@@ -48,7 +48,7 @@ func newContents() *Contents {
 		views:   persistent.New[TableName, viewEntry](compareNames),
 		types:   persistent.New[TableName, typeEntry](compareNames),
 		names:   persistent.New[TableID, TableName](cmp.Compare[TableID]),
-		alike:   persistent.New[foldedName, struct{}](foldedName.compare),
+		alike:   persistent.New[hugetable.FoldedName, struct{}](hugetable.FoldedName.Compare),
 		kept:    newKept(),
 	}
 }
@@ -75,17 +75,17 @@ func (c *Contents) setTables(versions []*TableVersion) {
 	n := len(versions)
 	tables := make([]persistent.Entry[TableName, tableEntry], n)
 	names := make([]persistent.Entry[TableID, TableName], n)
-	alike := make([]persistent.Entry[foldedName, struct{}], n)
+	alike := make([]persistent.Entry[hugetable.FoldedName, struct{}], n)
 	for i, v := range versions {
 		id, name := v.Table().ID, v.Table().Name
 		tables[i].Key, tables[i].Value = name, tableEntry{version: v}
 		names[i].Key, names[i].Value = id, name
-		alike[i].Key = folded(name)
+		alike[i].Key = hugetable.Folded(name)
 	}
 	collected := *c
 	collected.tables = persistent.Collect(compareNames, tables)
 	collected.names = persistent.Collect(cmp.Compare[TableID], names)
-	collected.alike = persistent.Collect(foldedName.compare, alike)
+	collected.alike = persistent.Collect(hugetable.FoldedName.Compare, alike)
 	if collected.tables.Len() == n && collected.names.Len() == n {
 		*c = collected
 		return
@@ -105,7 +105,7 @@ func (c *Contents) setView(name TableName, e viewEntry) {
 
 // name gives a name to what comes.
 func (c *Contents) name(id TableID, name TableName) {
-	c.names, c.alike = c.names.With(id, name), c.alike.With(folded(name), struct{}{})
+	c.names, c.alike = c.names.With(id, name), c.alike.With(hugetable.Folded(name), struct{}{})
 }
 
 // drop takes out what has a name, if anything does.
@@ -114,7 +114,7 @@ func (c *Contents) drop(name TableName) {
 		c.names = c.names.Without(id)
 	}
 	c.tables, c.views, c.types = c.tables.Without(name), c.views.Without(name), c.types.Without(name)
-	c.alike = c.alike.Without(folded(name))
+	c.alike = c.alike.Without(hugetable.Folded(name))
 }
 
 // With is what one query sees that reads the results of its own parts beside the tables: the versions hide tables
@@ -219,10 +219,10 @@ func (c *Contents) View(name TableName) (*View, bool) {
 
 // Alike lists the names of tables, views and types that are a name if case does not matter, in order.
 func (c *Contents) Alike(name TableName) iter.Seq[TableName] {
-	first := foldedName{folded: folded(name).folded}
+	first := hugetable.FoldedName{Folded: hugetable.Folded(name).Folded}
 	return func(yield func(TableName) bool) {
 		for n := range c.alike.From(first) {
-			if n.folded != first.folded || !yield(n.name) {
+			if n.Folded != first.Folded || !yield(n.Name) {
 				return
 			}
 		}

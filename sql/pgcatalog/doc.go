@@ -40,8 +40,8 @@
 //   - P6: nothing outside of database csm_catalogs reads it but what Rewrite wrote. So most nodes' lives need not pay
 //     for it; and because it is attached when it is first asked for, no transaction can have looked at it before, and
 //     all see it whole.
-//   - P8: a text that Calls nothing means without Install what it means with it: so a process that attaches, and asks for
-//     rows alone, does not pay for it.
+//   - P8: a text that Calls nothing means without Install what it means with it. So a process that attaches, and asks
+//     for rows alone, does not pay for it.
 //   - P7: what Rewrite writes is read as the tree that it made: no parenthesis that matters is left out. See
 //     deparse.go.
 //
