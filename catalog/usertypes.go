@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/record"
 	"github.com/csmsql/csmsql/catalog/store"
@@ -78,8 +79,9 @@ func (c *Contents) typesSince(other *Contents) iter.Seq2[*UserType, *UserType] {
 	}
 }
 
-// CreateType makes an enumerated type of labels, which get their codes, orders and identities here.
-func (t *Transaction) CreateType(ctx context.Context, name TableName, labels []string) (*UserType, error) {
+// CreateType makes a domain, or an enumerated type of labels, which get their codes, orders and identities here.
+func (t *Transaction) CreateType(ctx context.Context, name TableName, domain *arrow.Schema,
+	labels ...string) (*UserType, error) {
 	own, err := t.change()
 	if err != nil {
 		return nil, err
@@ -91,7 +93,7 @@ func (t *Transaction) CreateType(ctx context.Context, name TableName, labels []s
 	if err != nil {
 		return nil, err
 	}
-	made := &UserType{ID: TableID(id), Name: name, CreatedAt: t.catalog.options.Now().UTC()}
+	made := &UserType{ID: TableID(id), Name: name, Domain: domain, CreatedAt: t.catalog.options.Now().UTC()}
 	for i, text := range labels {
 		if id, err = t.catalog.newIdentity(ctx); err != nil {
 			return nil, err

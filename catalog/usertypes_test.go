@@ -15,7 +15,7 @@ import (
 var typeE = catalog.TableName{Schema: "public", Name: "e"}
 
 func createE(tx *catalog.Transaction) error {
-	_, err := tx.CreateType(ctx, typeE, []string{"x", "y"})
+	_, err := tx.CreateType(ctx, typeE, nil, "x", "y")
 	return err
 }
 
@@ -87,7 +87,7 @@ func TestTypesAreKept(t *testing.T) {
 	requireState(t, err, "42710")
 	_, err = tx.CreateType(ctx, catalog.TableName{Schema: "nosuch", Name: "e"}, nil)
 	requireState(t, err, "3F000")
-	_, err = tx.CreateType(ctx, catalog.TableName{Schema: "public", Name: "twice"}, []string{"a", "a"})
+	_, err = tx.CreateType(ctx, catalog.TableName{Schema: "public", Name: "twice"}, nil, "a", "a")
 	require.Error(t, err)
 	requireState(t, tx.DropType(tableA), "42704")
 	tx.Rollback()

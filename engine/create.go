@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/comment"
 	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/definition"
+	"github.com/csmsql/csmsql/engine/domain"
 	"github.com/csmsql/csmsql/engine/former"
 	"github.com/csmsql/csmsql/engine/index"
 	"github.com/csmsql/csmsql/engine/ingest"
@@ -174,14 +175,13 @@ func (st *Statement) createTable(ctx context.Context, head *statement.CreateTabl
 		return st.runPrivate(ctx, nil)
 	}
 	err := st.writeRows(ctx, new(int64), func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View) error {
-		name, err := v.Qualify(head.Name)
-		if err != nil {
-			return err
+		switch {
+		case head.Domain:
+			return domain.Make(ctx, head, s.definitions(v), s.sequenceChanges(tx, v))
+		case head.Clone != nil:
+			return clone.Make(ctx, head, s.templates(v), s.sequenceChanges(tx, v))
 		}
-		if head.Clone != nil {
-			return clone.Make(ctx, name, head, s.templates(v), s.sequenceChanges(tx, v))
-		}
-		exists, err := definition.MakeRoom(tx, v, name, head.IfNotExists, head.OrReplace, s.skipped)
+		name, exists, err := definition.Room(tx, v, head, s.skipped)
 		if err != nil || exists {
 			return err
 		}
@@ -191,7 +191,7 @@ func (st *Statement) createTable(ctx context.Context, head *statement.CreateTabl
 		}
 		return err
 	})
-	return done("CREATE TABLE", 0), err // perhaps of the second try: what its foreign keys refer to is changed by it
+	return done(head.Tag(), 0), err // perhaps of the second try: what its foreign keys refer to is changed by it
 }
 
 // templates are what LIKE names in a statement that sees v.

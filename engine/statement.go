@@ -437,7 +437,7 @@ func (st *Statement) typed(ctx context.Context, v *snapshot.View) (err error) {
 func (st *Statement) nameTypes(ctx context.Context) error {
 	s := st.session
 	_, reads := st.parsed.Head.(*statement.Select) // what is planned is looked at then
-	if reads || !s.hasTypes() || !namedtype.Concerns(st.parsed, s.temporary) {
+	if reads || !namedtype.Concerns(st.parsed, s.temporary, s.hasTypes()) {
 		return nil
 	}
 	v, err := s.see(ctx)

@@ -5,6 +5,9 @@ import (
 	"math"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/internal/message"
 	"github.com/csmsql/csmsql/internal/enumeration"
@@ -15,25 +18,29 @@ type Type struct {
 	ID        hugetable.TableID
 	Name      hugetable.TableName
 	Labels    []enumeration.Label // in their order
+	Domain    *arrow.Schema       // of a domain: one column, with all that is declared of it; nil: it is enumerated
 	Comment   string
 	CreatedAt time.Time
 
-	of *enumeration.Type
+	of     *enumeration.Type
+	domain []byte // encoded
 }
 
-// typeFormat is the number that a type's record carries: an enumerated one.
-const typeFormat = 1
+// typeFormat is the number that a type's record carries: an enumerated one, or a domain. A program that does not know
+// those would store values that they do not allow.
+const typeFormat, typeFormatDomain = 1, 2
 
 // Field numbers of Type and Label in catalog.proto.
 const (
 	typeFieldFormat, typeID, typeSchema, typeName, typeLabels, typeComment, typeCreated = 1, 2, 3, 4, 5, 6, 7
+	typeDomain                                                                          = 8
 	labelText, labelCode, labelOrder, labelID                                           = 1, 2, 3, 4
 )
 
-// Of is the type of columns that have it; nil: the record makes none. Preconditions: the record is whole, and does not
-// change any more.
+// Of is the enumerated type of columns that have it; nil: it is a domain, or the record makes none. Preconditions: the
+// record is whole, and does not change any more.
 func (t *Type) Of() *enumeration.Type {
-	if t.of == nil {
+	if t.of == nil && t.Domain == nil {
 		made, err := enumeration.New(uint64(t.ID), t.Name.Schema, t.Name.Name, t.Labels)
 		if err != nil {
 			return nil
@@ -45,6 +52,15 @@ func (t *Type) Of() *enumeration.Type {
 
 // Check is the error of a record that makes no type. Whoever hands a record to others has called it, or DecodeType.
 func (t *Type) Check() error {
+	if t.Domain != nil {
+		if t.Domain.NumFields() != 1 || len(t.Labels) > 0 || t.ID == 0 || t.Name.Name == "" {
+			return fmt.Errorf("domain %q, number %d, of %d columns, with %d labels", t.Name.Name, t.ID,
+				t.Domain.NumFields(), len(t.Labels))
+		}
+		var err error
+		t.domain, err = descriptor.AppendSchema(nil, t.Domain)
+		return err
+	}
 	if t.Of() == nil {
 		_, err := enumeration.New(uint64(t.ID), t.Name.Schema, t.Name.Name, t.Labels)
 		return err
@@ -55,7 +71,11 @@ func (t *Type) Check() error {
 // Encode writes the record.
 func (t *Type) Encode() []byte {
 	w := message.Writer{}
-	w.Uint(typeFieldFormat, typeFormat)
+	if t.Domain != nil {
+		w.Uint(typeFieldFormat, typeFormatDomain)
+	} else {
+		w.Uint(typeFieldFormat, typeFormat)
+	}
 	w.Uint(typeID, uint64(t.ID))
 	w.OptionalString(typeSchema, t.Name.Schema)
 	w.OptionalString(typeName, t.Name.Name)
@@ -69,6 +89,9 @@ func (t *Type) Encode() []byte {
 	}
 	w.OptionalString(typeComment, t.Comment)
 	w.Int(typeCreated, t.CreatedAt.UnixMicro())
+	if t.Domain != nil {
+		w.Bytes(typeDomain, t.domain)
+	}
 	return w.Buf
 }
 
@@ -99,6 +122,10 @@ func DecodeType(data []byte) (*Type, error) {
 			t.Comment = r.String()
 		case typeCreated:
 			t.CreatedAt = time.UnixMicro(r.Int()).UTC()
+		case typeDomain:
+			schema, err := descriptor.DecodeSchema(r.Bytes())
+			r.Fail(err)
+			t.Domain = schema
 		default:
 			r.Skip()
 		}
@@ -106,8 +133,12 @@ func DecodeType(data []byte) (*Type, error) {
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	if format != typeFormat {
-		return nil, fmt.Errorf("a type of format %d, this program knows %d", format, typeFormat)
+	switch {
+	case format != typeFormat && format != typeFormatDomain:
+		return nil, fmt.Errorf("a type of format %d, this program knows %d and %d", format, typeFormat,
+			typeFormatDomain)
+	case (t.Domain != nil) != (format == typeFormatDomain):
+		return nil, fmt.Errorf("a type of format %d that is a domain, or not", format)
 	}
 	if err := t.Check(); err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ import (
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/viewtext"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/mark"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -179,6 +180,9 @@ func (a *alteration) do(ctx context.Context, action statement.Action) error {
 		return err
 	case statement.DropDefault:
 		c.Field = definition.WithoutDefault(c.Field)
+		if text := constraint.DomainDefault(c.Field); text != "" { // which it has then
+			c.Field.Metadata = mark.With(c.Field.Metadata, cast.DefaultKey, text)
+		}
 	case statement.SetNotNull:
 		c.Nullable = false
 	case statement.DropNotNull:
@@ -207,7 +211,7 @@ func (a *alteration) dropNotNull(c *column) error {
 
 func (a *alteration) removeConstraint(action statement.Action) error {
 	at := slices.IndexFunc(a.checks, func(k constraint.Constraint) bool {
-		return k.Name == action.Constraint && !k.IsIndex()
+		return k.Name == action.Constraint && !k.IsIndex() && k.Domain == 0
 	})
 	switch {
 	case at >= 0:
@@ -341,7 +345,8 @@ func (a *alteration) order(ctx context.Context, columns *arrow.Schema, before []
 // addKeys gives the columns the constraints that are added.
 func (a *alteration) addKeys(columns *arrow.Schema) (*arrow.Schema, error) {
 	columns, err := constraint.Mark(columns, a.checks)
-	if err != nil || len(a.keys) == 0 {
+	made := func(c column) bool { _, of := constraint.DomainOf(c.Field); return c.was == "" && of }
+	if err != nil || len(a.keys) == 0 && !slices.ContainsFunc(a.columns, made) {
 		return columns, err
 	}
 	return a.types.Constrained(a.table.Name, columns, a.keys)

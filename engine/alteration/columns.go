@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/comment"
+	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/upkeep"
@@ -101,6 +102,12 @@ func (a *alteration) setType(ctx context.Context, c *column, action statement.Ac
 	f, err := a.types.Column(definitionOf)
 	if err != nil {
 		return err
+	}
+	for _, one := range []arrow.Field{c.Field, f} {
+		if _, of := constraint.DomainOf(one); of {
+			return sqlerror.New("0A000", "ALTER COLUMN TYPE from or to a domain is not supported: column %q", c.Name).
+				WithHint("Add a column, UPDATE it, and drop the other one.")
+		}
 	}
 	f = comment.Kept(f, c.Field)
 	f.Nullable = c.Nullable

@@ -199,6 +199,11 @@ func (a *alteration) counted(former *catalog.TableVersion) error {
 				return a.otherwise(former, fmt.Sprintf("the type of column %s is gone", f.Name))
 			}
 		}
+		if number, of := constraint.DomainOf(f); of {
+			if _, ok := contents.TypeOf(catalog.TableID(number)); !ok {
+				return a.otherwise(former, fmt.Sprintf("the domain of column %s is gone", f.Name))
+			}
+		}
 	}
 	for _, view := range sequence.OwnedBy(contents, a.table.ID, "") {
 		if d, _ := sequence.Of(view); d.Identity && !identity[d.Column] {

@@ -186,6 +186,9 @@ func (c *Table) check(ctx context.Context, schema *arrow.Schema, checks []constr
 		return err
 	}
 	k := checks[which]
+	if k.Domain != 0 {
+		return sqlerror.New(k.State, "%s", k.Says)
+	}
 	failed := sqlerror.New("23514", "new row for relation %q violates check constraint %q", c.table.Name.Name, k.Name)
 	failed.Object = sqlerror.Object{Schema: c.table.Name.Schema, Table: c.table.Name.Name, Constraint: k.Name}
 	row, err := texts(ctx, conn.Connection,

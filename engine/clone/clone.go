@@ -21,8 +21,7 @@ import (
 )
 
 // Make makes the table that a statement says, which has a Clone.
-func Make(ctx context.Context, name catalog.TableName, head *statement.CreateTable, like *template.Reader,
-	sequences *sequence.Changes) error {
+func Make(ctx context.Context, head *statement.CreateTable, like *template.Reader, sequences *sequence.Changes) error {
 	tx, v := sequences.Tx, sequences.View
 	from, err := find(v, *head.Clone)
 	if e, ok := err.(*sqlerror.Error); ok && e.At == 0 {
@@ -33,7 +32,7 @@ func Make(ctx context.Context, name catalog.TableName, head *statement.CreateTab
 	if err != nil {
 		return err
 	}
-	exists, err := definition.MakeRoom(tx, v, name, head.IfNotExists, head.OrReplace, sequences.Notice)
+	name, exists, err := definition.Room(tx, v, head, sequences.Notice)
 	if err != nil || exists {
 		return err
 	}

@@ -133,7 +133,7 @@ func commented(columns *arrow.Schema, relation string, head *statement.Comment) 
 			return nil, err
 		}
 		for i := range list {
-			if list[i].Name == head.Constraint && !list[i].IsIndex() {
+			if list[i].Name == head.Constraint && !list[i].IsIndex() && list[i].Domain == 0 {
 				list[i].Comment = head.Text
 				return constraint.Mark(columns, list)
 			}

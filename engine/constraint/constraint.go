@@ -69,6 +69,11 @@ type Constraint struct {
 	Held bool `json:"held,omitempty"`
 	// Comment is what COMMENT ON says.
 	Comment string `json:"comment,omitempty"`
+	// Domain is the number of the domain of its column of which it is a check; 0: it is the table's own. State and Says
+	// are the error of a value that it does not allow.
+	Domain uint64 `json:"domain,omitempty"`
+	State  string `json:"state,omitempty"`
+	Says   string `json:"says,omitempty"`
 }
 
 // Of are the constraints on the record of a table. What another program wrote and cannot be read is an error: rows must

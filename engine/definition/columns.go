@@ -93,6 +93,9 @@ func (r *Reader) labelled(columns *arrow.Schema) (*arrow.Schema, error) {
 	fields := columns.Fields()
 	for i, f := range fields {
 		text, err := r.types().Labelled(columns, cast.Generated(f))
+		if err == nil {
+			err = r.RefuseDomains(text)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -103,6 +106,11 @@ func (r *Reader) labelled(columns *arrow.Schema) (*arrow.Schema, error) {
 
 // Column is Columns of one.
 func (r *Reader) Column(c statement.Column) (arrow.Field, error) {
+	if t, err := r.domain(c); err != nil {
+		return arrow.Field{}, err
+	} else if t != nil {
+		return r.domainColumn(c, t)
+	}
 	typ, err := columntype.Read(c.Type)
 	if e, ok := err.(*sqlerror.Error); ok {
 		return arrow.Field{}, ColumnError(c, e)
@@ -144,6 +152,9 @@ func (r *Reader) WithDefault(f arrow.Field, c statement.Column, name string) (_ 
 	}
 	if c.Default, err = r.types().Default(f, c.Default); err != nil {
 		return f, err
+	}
+	if err := r.RefuseDomains(c.Default); err != nil {
+		return f, ColumnError(c, err.(*sqlerror.Error))
 	}
 	check, err := r.Conn.Prepare("SELECT CAST(" + dialect.Expression(c.Default) + " AS " + name + ")")
 	if e := Shortage(err); e != nil {

@@ -63,6 +63,9 @@ func (r *Reader) Constrained(name catalog.TableName, schema *arrow.Schema,
 			return nil, err
 		}
 	}
+	if list, err = r.WithDomains(name.Name, schema, list); err != nil {
+		return nil, err
+	}
 	fields := schema.Fields()
 	for _, k := range list {
 		if k.Kind == constraint.PrimaryKey {
@@ -209,6 +212,9 @@ func (r *Reader) constraint(table catalog.TableName, schema *arrow.Schema, other
 	case statement.Check:
 		k.Kind, k.Expression, k.Table = constraint.Check, w.Expression, table.Name
 		labelled, err := r.types().Labelled(schema, k.Expression)
+		if err == nil {
+			err = r.RefuseDomains(labelled)
+		}
 		if err != nil {
 			return k, err
 		}
@@ -477,6 +483,9 @@ func NoNulls(table catalog.TableName, column string) Promise {
 func Passes(table catalog.TableName, k constraint.Constraint) Promise {
 	e := sqlerror.New("23514", "check constraint %q of relation %q is violated by some row", k.Name, table.Name)
 	e.Object = sqlerror.Object{Schema: table.Schema, Table: table.Name, Constraint: k.Name}
+	if k.Domain != 0 {
+		e = sqlerror.New(k.State, "%s", k.Says)
+	}
 	return Promise{"NOT (" + k.Expression + "\n)", k.Table, e}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // MakeRoom looks whether the name of a new table is taken, and frees it for OR REPLACE. exists: IF NOT EXISTS applies,
@@ -34,4 +35,13 @@ func MakeRoom(tx *catalog.Transaction, v *snapshot.View, name catalog.TableName,
 		return false, tx.DropTable(version.Table().Name)
 	}
 	return false, sqlerror.New("42P07", "relation %q already exists", name.Name)
+}
+
+// Room is the name of a table that a statement makes, with room for it; see MakeRoom.
+func Room(tx *catalog.Transaction, v *snapshot.View, head *statement.CreateTable,
+	skipped func(state, message string)) (name catalog.TableName, exists bool, err error) {
+	if name, err = v.Qualify(head.Name); err == nil {
+		exists, err = MakeRoom(tx, v, name, head.IfNotExists, head.OrReplace, skipped)
+	}
+	return name, exists, err
 }

@@ -60,12 +60,17 @@ func Named(v *snapshot.View, kind statement.Object, n statement.Name) (Object, e
 		}
 		return Object{kind, catalog.TableName{Schema: n.Name}}, nil
 	}
-	if kind == statement.Type {
+	if kind == statement.Type || kind == statement.Domain {
 		t := v.LookupType(n.Database, n.Schema, n.Name)
-		if t == nil {
+		row := t == nil && kind == statement.Domain && (v.Lookup(n.Database, n.Schema, n.Name) != nil ||
+			v.LookupView(n.Database, n.Schema, n.Name) != nil)
+		switch {
+		case row, t != nil && kind == statement.Domain && t.Domain == nil:
+			return Object{}, isNot(kind, n)
+		case t == nil:
 			return Object{}, sqlerror.New("42704", "type %q does not exist", n.String())
 		}
-		return Object{kind, t.Name}, nil
+		return Object{statement.Type, t.Name}, nil
 	}
 	version, view := v.Lookup(n.Database, n.Schema, n.Name), v.LookupView(n.Database, n.Schema, n.Name)
 	stored := version != nil && materialized.Is(version.Table())

@@ -5,6 +5,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -49,6 +50,9 @@ func (d *Drop) types(named int) error {
 func (d *Drop) uses(columns *arrow.Schema, number uint64, call string) string {
 	for _, f := range columns.Fields() {
 		if of := enumeration.Of(f); of != nil && of.Number() == number {
+			return "column " + f.Name
+		}
+		if of, ok := constraint.DomainOf(f); ok && of == number {
 			return "column " + f.Name
 		}
 		for _, text := range f.Metadata.Values() {

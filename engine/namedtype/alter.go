@@ -30,6 +30,9 @@ func (c *Changes) find(name statement.Name) (*catalog.UserType, error) {
 // alter is ALTER TYPE … ADD VALUE and RENAME VALUE: no row is looked at, since codes stay (EN1).
 func (c *Changes) alter(ctx context.Context, head *statement.AlterType) error {
 	t, err := c.find(head.Name)
+	if err == nil && t.Domain != nil {
+		err = sqlerror.New("42809", "%s is not an enum", head.Name.String())
+	}
 	if err != nil {
 		return err
 	}
@@ -111,6 +114,9 @@ func order(labels []enumeration.Label, at int) {
 
 func (c *Changes) rename(ctx context.Context, name statement.Name, to catalog.TableName) error {
 	t, err := c.find(name)
+	if err == nil && t.Domain != nil {
+		err = sqlerror.New("0A000", "ALTER of domain %q is not supported", name.Name)
+	}
 	if err != nil {
 		return err
 	}
@@ -123,7 +129,7 @@ func (c *Changes) rename(ctx context.Context, name statement.Name, to catalog.Ta
 	if next.Name == t.Name && to.Schema != "" {
 		return nil
 	}
-	taken, err := c.taken(ctx, next.Name)
+	taken, err := Taken(ctx, c.Tx.Contents(), c.Conn, next.Name)
 	if err != nil {
 		return err
 	}
@@ -135,6 +141,9 @@ func (c *Changes) rename(ctx context.Context, name statement.Name, to catalog.Ta
 
 func (c *Changes) comment(head *statement.Comment) error {
 	t, err := c.find(head.Name)
+	if err == nil && head.Object == statement.Domain && t.Domain == nil {
+		err = sqlerror.New("42809", "%q is not a domain", head.Name.Name)
+	}
 	if err != nil {
 		return err
 	}
@@ -145,7 +154,8 @@ func (c *Changes) comment(head *statement.Comment) error {
 
 func clone(t *catalog.UserType) *catalog.UserType {
 	return &catalog.UserType{
-		ID: t.ID, Name: t.Name, Labels: slices.Clone(t.Labels), Comment: t.Comment, CreatedAt: t.CreatedAt,
+		ID: t.ID, Name: t.Name, Labels: slices.Clone(t.Labels), Domain: t.Domain, Comment: t.Comment,
+		CreatedAt: t.CreatedAt,
 	}
 }
 

@@ -41,7 +41,7 @@ func Command(head any) (tag string, do func(ctx context.Context, c *Changes) err
 			}
 		}
 	case *statement.Comment:
-		if head.Object == statement.Type {
+		if head.Object == statement.Type || head.Object == statement.Domain {
 			return "COMMENT", func(_ context.Context, c *Changes) error { return c.comment(head) }
 		}
 	}
@@ -88,7 +88,7 @@ func (c *Changes) create(ctx context.Context, head *statement.CreateType) error 
 	if err != nil {
 		return err
 	}
-	taken, err := c.taken(ctx, name)
+	taken, err := Taken(ctx, c.Tx.Contents(), c.Conn, name)
 	if err != nil {
 		return err
 	}
@@ -98,13 +98,12 @@ func (c *Changes) create(ctx context.Context, head *statement.CreateType) error 
 	if err := checkLabels(head.Labels); err != nil {
 		return err
 	}
-	_, err = c.Tx.CreateType(ctx, name, head.Labels)
+	_, err = c.Tx.CreateType(ctx, name, nil, head.Labels...)
 	return err
 }
 
-// taken tells whether a type is called so: one of the users', the rows of a relation, or one of the system's.
-func (c *Changes) taken(ctx context.Context, name catalog.TableName) (bool, error) {
-	now := c.Tx.Contents()
+// Taken tells whether a type is called so: one of the users', the rows of a relation, or one of the system's.
+func Taken(ctx context.Context, now *catalog.Contents, conn *duckdb.Connection, name catalog.TableName) (bool, error) {
 	for other := range now.Alike(name) {
 		if other.Schema == name.Schema {
 			return true, nil
@@ -113,7 +112,7 @@ func (c *Changes) taken(ctx context.Context, name catalog.TableName) (bool, erro
 	if columntype.Reserved(name.Name) {
 		return true, nil
 	}
-	known, err := c.Conn.Texts(ctx, "SELECT type_name FROM system.main.duckdb_types() WHERE database_name <> 'temp' AND "+
+	known, err := conn.Texts(ctx, "SELECT type_name FROM system.main.duckdb_types() WHERE database_name <> 'temp' AND "+
 		"lower(type_name) = lower($1) LIMIT 1", name.Name)
 	return len(known) > 0, err
 }

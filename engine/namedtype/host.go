@@ -28,8 +28,9 @@ type Host struct {
 }
 
 // Concerns tells whether a statement that the session does not plan as it is may name user-defined types, or labels.
-func Concerns(parsed *statement.Statement, temporary bool) bool {
-	return parsed.Tree != nil && !namesOne(parsed.Head) &&
+// some: there are types, as far as the session has heard. Another node may have made the first one just now.
+func Concerns(parsed *statement.Statement, temporary, some bool) bool {
+	return parsed.Tree != nil && !namesOne(parsed.Head) && (some || declares(parsed.Head)) &&
 		(isWhole(parsed.Head, temporary) || pgcatalog.NamesTypes(parsed.Tree))
 }
 

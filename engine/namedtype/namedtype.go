@@ -6,6 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/enumeration"
@@ -50,7 +51,7 @@ func UserTypes(v *snapshot.View) pgcatalog.UserTypes {
 func SQL(contents *catalog.Contents) duckdb.TypesOf {
 	return func(number uint64) (string, bool) {
 		t, ok := contents.TypeOf(catalog.TableID(number))
-		if !ok {
+		if !ok || t.Domain != nil { // values of a domain are made by columns of it alone
 			return "", false
 		}
 		return t.Of().SQL(), true
@@ -117,6 +118,9 @@ func Uses(contents *catalog.Contents, columns *arrow.Schema) (names []catalog.Ta
 		if t := enumeration.Of(f); t != nil {
 			has[t.Number()] = true
 		}
+		if number, ok := constraint.DomainOf(f); ok {
+			has[number] = true
+		}
 	}
 	for _, t := range contents.Types() {
 		if has[uint64(t.ID)] || slices.ContainsFunc(texts, func(text string) bool { return calls(text, t) }) {
@@ -134,6 +138,17 @@ func UsedIn(contents *catalog.Contents, text string) (names []catalog.TableName)
 		}
 	}
 	return names
+}
+
+// refuseDomains is an error of a text that names a domain, of which no value would be held to anything.
+func refuseDomains(contents *catalog.Contents, text string) error {
+	for _, t := range contents.Types() {
+		if t.Domain != nil && calls(text, t) {
+			return sqlerror.New("0A000", "a value of domain %q outside of columns of it is not supported", t.Name.Name).
+				WithHint("Cast to the domain's own type.")
+		}
+	}
+	return nil
 }
 
 func calls(text string, t *catalog.UserType) bool {

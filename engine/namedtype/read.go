@@ -46,6 +46,9 @@ func (r Reading) Text(in dialect.Source) (out dialect.Source, made edit.List, er
 	if err != nil {
 		return in, nil, err
 	}
+	if err := refuseDomains(r.View.Contents, text); err != nil {
+		return in, nil, err
+	}
 	if made != nil {
 		if out = dialect.SourceOf(text); out.Tree == nil {
 			return in, nil, nil
@@ -154,6 +157,11 @@ func (r Reading) Statement(parsed *statement.Statement, users dialect.Written, w
 	if err != nil {
 		return parsed, users, err
 	}
+	if !declares(parsed.Head) {
+		if err := refuseDomains(r.View.Contents, text); err != nil {
+			return parsed, users, err
+		}
+	}
 	if parsed, users, err = written(parsed, users, text, made); err != nil {
 		return parsed, users, err
 	}
@@ -175,6 +183,17 @@ func (r Reading) Statement(parsed *statement.Statement, users dialect.Written, w
 		return parsed, users, err
 	}
 	return written(parsed, users, out.Text(), made)
+}
+
+// declares tells whether a statement may name a domain as the type of a column.
+func declares(head any) bool {
+	switch head := head.(type) {
+	case *statement.CreateTable:
+		return !head.Temporary
+	case *statement.AlterTable:
+		return true
+	}
+	return false
 }
 
 func written(parsed *statement.Statement, users dialect.Written, text string, made edit.List) (*statement.Statement,

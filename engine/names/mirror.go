@@ -61,7 +61,7 @@ func (m *Mirror) Open(db *duckdb.Database, system map[string]*arrow.Schema, log 
 	m.conn = conn
 	conn.NameTypes(func(number uint64) (string, bool) {
 		t, ok := m.planning.TypeOf(catalog.TableID(number))
-		if !ok {
+		if !ok || t.Domain != nil {
 			return "", false
 		}
 		return t.Of().SQL(), true

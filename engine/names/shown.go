@@ -76,7 +76,9 @@ func (n *shownNames) follow(contents *catalog.Contents) error {
 func (n *shownNames) followTypes(contents *catalog.Contents) {
 	h := fnv.New64a()
 	for _, t := range contents.Types() {
-		fmt.Fprintln(h, t.Of().Serialize())
+		if t.Domain == nil {
+			fmt.Fprintln(h, t.Of().Serialize())
+		}
 	}
 	n.types = fmt.Sprintf("/* %x */ ", h.Sum64())
 	for _, v := range contents.Views() {

@@ -28,6 +28,7 @@ func All(contents *catalog.Contents, path []string) (schemas []pgcatalog.Schema,
 	tables := map[uint64]catalog.Table{}
 	for _, t := range contents.Tables() {
 		r := OfTable(t)
+		inDomains(&r, t.Table().Columns)
 		tables[uint64(t.Table().ID)] = t.Table()
 		r.Constraints, r.Comment = Constraints(contents, t.Table()), comment.Of(t.Table().Columns)
 		r.Indexes = Indexes(t.Table())

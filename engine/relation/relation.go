@@ -45,7 +45,7 @@ func Constraints(contents *catalog.Contents, table catalog.Table) (shown []pgcat
 	}
 	action := map[string]byte{"": 'a', "RESTRICT": 'r', "CASCADE": 'c', "SET NULL": 'n', "SET DEFAULT": 'd'}
 	for _, k := range list {
-		if k.IsIndex() {
+		if k.IsIndex() || k.Domain != 0 {
 			continue
 		}
 		c := pgcatalog.Constraint{

@@ -3,7 +3,11 @@ package relation
 import (
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/cast"
+	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -18,9 +22,44 @@ func typesOf(contents *catalog.Contents) (list []pgcatalog.Type) {
 			label := pgcatalog.Label{OID: pgcatalog.ObjectID(l.ID), Order: l.Order, Text: l.Text}
 			shown.Labels = append(shown.Labels, label)
 		}
+		if t.Domain != nil {
+			shown.Domain = domainOf(t)
+		}
 		list = append(list, shown)
 	}
 	return list
+}
+
+// domainOf is how a domain is shown.
+func domainOf(t *catalog.UserType) *pgcatalog.Domain {
+	f := t.Domain.Field(0)
+	d := &pgcatalog.Domain{NotNull: !f.Nullable}
+	d.Base, d.Typmod = Type(f)
+	d.Default, _ = cast.Default(f)
+	list, err := constraint.Of(t.Domain)
+	if err != nil {
+		return d
+	}
+	for _, k := range list {
+		k.Expression = constraint.OfDomain(k.Expression, "VALUE")
+		d.Constraints = append(d.Constraints, pgcatalog.Constraint{
+			Name: k.Name, Kind: 'c', Validated: true, Definition: k.Definition("", dialect.PlainIdentifier),
+			Expression: k.Expression,
+		})
+	}
+	return d
+}
+
+// inDomains has columns of domains be shown as such: whoever plans over them knows their base types.
+func inDomains(r *pgcatalog.Relation, columns *arrow.Schema) {
+	for i, f := range columns.Fields() {
+		if number, ok := constraint.DomainOf(f); ok {
+			r.Columns[i].Type, r.Columns[i].Typmod = pgcatalog.ObjectID(number), -1
+			if r.Columns[i].Default == constraint.DomainDefault(f) {
+				r.Columns[i].Default = ""
+			}
+		}
+	}
 }
 
 // showTypes writes the names of types where a relation's texts have their numbers.

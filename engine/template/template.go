@@ -98,6 +98,9 @@ func (r *Reader) column(of *relation, f arrow.Field, like statement.Like) (state
 	text, hasDefault := written.GetValue(cast.DefaultKey)
 	f = cast.WithGenerated(definition.WithoutDefault(f), "")
 	f.Metadata = mark.Without(f.Metadata, cast.IdentityKey)
+	if value := constraint.DomainDefault(f); value != "" {
+		f.Metadata = mark.With(f.Metadata, cast.DefaultKey, value)
+	}
 	if !like.Comments {
 		f = comment.Kept(f, arrow.Field{})
 	}
@@ -141,6 +144,7 @@ func (c *copies) constraints(of *relation, like statement.Like) {
 			k.Comment, k.IndexComment = "", ""
 		}
 		switch {
+		case k.Domain != 0: // it comes with its column
 		case k.Kind == constraint.Check && like.Constraints:
 			if of.temporary {
 				c.write(statement.Constraint{

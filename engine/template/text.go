@@ -92,7 +92,11 @@ func columnText(of *relation, f arrow.Field, like statement.Like) (string, error
 		return "", err
 	}
 	identity, generated := cast.Identity(f), cast.Generated(f)
+	_, ofDomain := constraint.DomainOf(f)
 	switch {
+	case ofDomain:
+		return "", sqlerror.New("0A000", "a column of a domain in a temporary table is not supported: %q", f.Name).
+			WithHint("Write the columns out.")
 	case identity != "" && like.Identity:
 		return "", refuse("an identity column", f.Name, "IDENTITY")
 	case generated != "" && like.Generated:

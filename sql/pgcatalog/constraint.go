@@ -42,7 +42,7 @@ func constraintOID(relation uint32, name string) uint32 {
 
 func (k *Constraint) oid(r *Relation) uint32 { return constraintOID(r.OID, k.FirstName) }
 
-func constraintRows(relations []Relation, oids map[string]uint32) rowSet {
+func constraintRows(relations []Relation, types []Type, oids map[string]uint32) rowSet {
 	rows := rowSet{
 		{name: "oid", duckType: "UINTEGER"}, {name: "name", duckType: "VARCHAR"}, {name: "relation", duckType: "UINTEGER"}, {name: "schema_oid", duckType: "UINTEGER"},
 		{name: "kind", duckType: "VARCHAR"}, {name: "columns", duckType: "SMALLINT[]"}, {name: "references", duckType: "UINTEGER"}, {name: "reference_columns", duckType: "SMALLINT[]"},
@@ -50,14 +50,25 @@ func constraintRows(relations []Relation, oids map[string]uint32) rowSet {
 		{name: "deferred", duckType: "BOOLEAN"}, {name: "validated", duckType: "BOOLEAN"}, {name: "no_inherit", duckType: "BOOLEAN"}, {name: "nulls_not_distinct", duckType: "BOOLEAN"},
 		{name: "definition", duckType: "VARCHAR"},
 		{name: "expression", duckType: "VARCHAR"},
+		{name: "domain", duckType: "UINTEGER"},
+	}
+	add := func(oid, relation, domain, schema uint32, k *Constraint) {
+		rows.add(number(oid), text(k.Name), number(relation), number(schema), text(string(k.Kind)),
+			numbers(k.Columns), number(k.References), numbers(k.ReferenceColumns),
+			letter(k.OnUpdate), letter(k.OnDelete), letter(k.Match), boolean(k.Deferrable), boolean(k.Deferred),
+			boolean(k.Validated), boolean(k.NoInherit), boolean(k.NullsNotDistinct),
+			text(k.Definition), optional(k.Expression), number(domain))
+	}
+	for _, t := range types {
+		for i := range t.constraints() {
+			k := &t.Domain.Constraints[i]
+			add(constraintOID(t.OID, k.Name), 0, t.OID, oids[t.Schema], k)
+		}
 	}
 	for i := range relations {
 		r := &relations[i]
 		for _, k := range r.Constraints {
-			rows.add(number(k.oid(r)), text(k.Name), number(r.OID), number(oids[r.Schema]), text(string(k.Kind)),
-				numbers(k.Columns), number(k.References), numbers(k.ReferenceColumns),
-				letter(k.OnUpdate), letter(k.OnDelete), letter(k.Match), boolean(k.Deferrable), boolean(k.Deferred), boolean(k.Validated), boolean(k.NoInherit), boolean(k.NullsNotDistinct),
-				text(k.Definition), optional(k.Expression))
+			add(k.oid(r), r.OID, 0, oids[r.Schema], &k)
 		}
 	}
 	return rows

@@ -121,7 +121,7 @@ func Refresh(exec func(sql string) error, relations []Relation, types []Type, sc
 	schemaRows(oids).write(&b, "csm_schema")
 	relationRows(relations, oids).write(&b, "csm_relation")
 	columnRows(relations).write(&b, "csm_column")
-	constraintRows(relations, oids).write(&b, "csm_constraint")
+	constraintRows(relations, types, oids).write(&b, "csm_constraint")
 	indexes, indexColumns := indexRows(relations, oids, classes)
 	indexes.write(&b, "csm_index")
 	indexColumns.write(&b, "csm_index_column")

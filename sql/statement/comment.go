@@ -39,7 +39,7 @@ func (c *cursor) comment() (any, error) {
 			return nil, c.unexpected()
 		}
 		if c.peek(0).Is("on") && c.peek(1).Is("domain") {
-			return nil, c.refuse("COMMENT ON CONSTRAINT of a domain", "There are no domains.")
+			return nil, c.refuse("COMMENT ON CONSTRAINT of a domain", "COMMENT ON DOMAIN is kept.")
 		}
 		if !c.accept("on") {
 			return nil, c.unexpected()
@@ -49,7 +49,7 @@ func (c *cursor) comment() (any, error) {
 		return nil, c.unexpected()
 	default:
 		return nil, c.refuse("COMMENT ON "+strings.ToUpper(c.peek(0).Text),
-			"Tables, views, columns, schemas, sequences, types, indexes and constraints have comments.")
+			"Tables, views, columns, schemas, sequences, types, domains, indexes and constraints have comments.")
 	}
 	if err != nil {
 		return nil, err

@@ -35,6 +35,9 @@ func (c *cursor) create() (any, error) {
 		return c.createSequence(orReplace)
 	case c.peek(0).Is("schema") && !temporary:
 		return c.createSchema(orReplace)
+	case c.peek(0).Is("domain") && !temporary && !orReplace:
+		c.next()
+		return c.createDomain()
 	case c.peek(0).Is("type") && !temporary:
 		return c.createType(orReplace)
 	case c.startsIndex() && !temporary:
@@ -50,7 +53,6 @@ func (c *cursor) create() (any, error) {
 // creations are what CREATE could make elsewhere, with what to do instead.
 var creations = []struct{ words, advice string }{
 	{"foreign table", "Load the data with COPY … FROM or INSERT … SELECT."},
-	{"domain", "Write its type and its CHECK at each column."},
 	{"macro", "CREATE TEMP MACRO makes one for this session."},
 	{"function", "CREATE TEMP MACRO makes one for this session."},
 	{"role", rolesAdvice}, {"user", rolesAdvice}, {"group", rolesAdvice},

@@ -8,7 +8,7 @@ import (
 
 // object takes the kind of an object that the product knows.
 func (c *cursor) object() (Object, bool) {
-	for _, o := range []Object{Table, View, MaterializedView, Schema, Sequence, Type} {
+	for _, o := range []Object{Table, View, MaterializedView, Schema, Sequence, Type, Domain} {
 		if c.accept(strings.Fields(string(o))...) {
 			return o, true
 		}
@@ -105,8 +105,11 @@ func (c *cursor) alter() (any, error) {
 		}
 		return nil, c.refuse("ALTER "+c.clause(), advice)
 	}
-	if object == Type {
+	switch object {
+	case Type:
 		return c.alterType()
+	case Domain:
+		return nil, c.refuse("ALTER DOMAIN", "Make another domain, and columns of it.")
 	}
 	ifExists := c.accept("if", "exists")
 	c.accept("only")

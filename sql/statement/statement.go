@@ -65,6 +65,7 @@ type CreateTable struct {
 	Likes                             []Like // whose columns are not among Columns
 	With                              string // the text of WITH (…), if any
 	Clone                             *Name  // of what it is a clone; nil: it is none
+	Domain                            bool   // it is CREATE DOMAIN: what is said of values is said of the one column
 	// DefinitionsEnd is the byte of the parenthesis behind a temporary table's columns; 0: they were not understood.
 	DefinitionsEnd int
 }
@@ -195,6 +196,7 @@ const (
 
 	Sequence Object = "sequence"
 	Type     Object = "type"
+	Domain   Object = "domain"
 )
 
 // MayBeOwn tells whether a session may have such an object under a name of a temporary table.

@@ -25,7 +25,7 @@ SELECT oid, name AS relname, schema_oid AS relnamespace, 10 AS relowner, method 
 -- pg_catalog.pg_constraint
 SELECT oid, name AS conname, schema_oid AS connamespace, kind AS contype, "deferrable" AS condeferrable, deferred AS condeferred, validated AS convalidated, relation AS conrelid,
   CASE WHEN kind IN ('p', 'u') THEN oid WHEN kind = 'f' THEN coalesce((SELECT min(i.oid) FROM temp.csm_index i WHERE i.relation = "references" AND i."unique" AND list_sort(i.columns) = list_sort(reference_columns)), 0) ELSE 0 END AS conindid, coalesce("references", 0) AS confrelid, on_update AS confupdtype, on_delete AS confdeltype, match AS confmatchtype, true AS conislocal,
-  no_inherit AS connoinherit, columns AS conkey, reference_columns AS confkey, expression AS conbin FROM temp.csm_constraint;
+  no_inherit AS connoinherit, columns AS conkey, reference_columns AS confkey, expression AS conbin, domain AS contypid FROM temp.csm_constraint;
 
 -- pg_catalog.pg_index
 SELECT oid AS indexrelid, relation AS indrelid, CAST(len(columns) AS SMALLINT) AS indnatts, CAST(len(columns) AS SMALLINT) AS indnkeyatts, "unique" AS indisunique, nulls_not_distinct AS indnullsnotdistinct,
@@ -38,7 +38,7 @@ SELECT relation_oid AS attrelid, c.name AS attname, c.type_oid AS atttypid, -1 A
 SELECT c.relation AS attrelid, c.name AS attname, c.type AS atttypid, -1 AS attstattarget, coalesce(t.typlen, 4) AS attlen, c.number AS attnum, -1 AS attcacheoff, c.typmod AS atttypmod,
   CASE WHEN t.typcategory = 'A' THEN 1 ELSE 0 END AS attndims, coalesce(t.typbyval, true) AS attbyval, coalesce(t.typalign, 'i') AS attalign, coalesce(t.typstorage, 'p') AS attstorage, c.not_null AS attnotnull, c."default" IS NOT NULL AS atthasdef,
   c.identity AS attidentity, c.generated AS attgenerated, true AS attislocal, coalesce(t.typcollation, 0) AS attcollation
-  FROM temp.csm_column c LEFT JOIN pg_compat.static_pg_type t ON t.oid = c.type;
+  FROM temp.csm_column c LEFT JOIN temp.csm_type d ON d.oid = c.type AND d.base <> 0 LEFT JOIN pg_compat.static_pg_type t ON t.oid = coalesce(d.base, c.type);
 
 SELECT c.index AS attrelid, c.name AS attname, c.type AS atttypid, -1 AS attstattarget, coalesce(t.typlen, 4) AS attlen, c.number AS attnum, -1 AS attcacheoff, c.typmod AS atttypmod,
   CASE WHEN t.typcategory = 'A' THEN 1 ELSE 0 END AS attndims, coalesce(t.typbyval, true) AS attbyval, coalesce(t.typalign, 'i') AS attalign, coalesce(t.typstorage, 'p') AS attstorage, true AS attislocal, coalesce(t.typcollation, 0) AS attcollation
@@ -64,7 +64,10 @@ SELECT oid + 3221225472 AS oid, '_' || name AS typname, schema_oid AS typnamespa
   oid + 2147483648 AS typelem, 750 AS typinput, 751 AS typoutput, 2400 AS typreceive, 2401 AS typsend, 3816 AS typanalyze, 'd' AS typalign, 'x' AS typstorage, -1 AS typtypmod FROM temp.csm_relation;
 
 SELECT oid, name AS typname, schema_oid AS typnamespace, 10 AS typowner, 4 AS typlen, true AS typbyval, 'e' AS typtype, 'E' AS typcategory, true AS typisdefined, ',' AS typdelim, oid + 3221225472 AS typarray,
-  3506 AS typinput, 3507 AS typoutput, 3532 AS typreceive, 3533 AS typsend, 'i' AS typalign, 'p' AS typstorage, -1 AS typtypmod FROM temp.csm_type;
+  3506 AS typinput, 3507 AS typoutput, 3532 AS typreceive, 3533 AS typsend, 'i' AS typalign, 'p' AS typstorage, -1 AS typtypmod FROM temp.csm_type WHERE base = 0;
+SELECT t.oid, t.name AS typname, t.schema_oid AS typnamespace, 10 AS typowner, b.typlen, b.typbyval, 'd' AS typtype, b.typcategory, true AS typisdefined, ',' AS typdelim, t.oid + 3221225472 AS typarray,
+  2597 AS typinput, b.typoutput, 2598 AS typreceive, b.typsend, b.typalign, b.typstorage, t.not_null AS typnotnull, t.base AS typbasetype, t.typmod AS typtypmod, b.typcollation, t."default" AS typdefaultbin, t."default" AS typdefault
+  FROM temp.csm_type t JOIN pg_compat.static_pg_type b ON b.oid = t.base;
 SELECT oid + 3221225472 AS oid, '_' || name AS typname, schema_oid AS typnamespace, 10 AS typowner, -1 AS typlen, 'b' AS typtype, 'A' AS typcategory, true AS typisdefined, ',' AS typdelim, 6179 AS typsubscript,
   oid AS typelem, 750 AS typinput, 751 AS typoutput, 2400 AS typreceive, 2401 AS typsend, 3816 AS typanalyze, 'i' AS typalign, 'x' AS typstorage, -1 AS typtypmod FROM temp.csm_type;
 
@@ -170,12 +173,13 @@ SELECT coalesce(getvariable('csm_database'), 'csmsql') AS table_catalog, n.nspna
   CASE b.oid WHEN 21 THEN 2 WHEN 23 THEN 2 WHEN 20 THEN 2 WHEN 700 THEN 2 WHEN 701 THEN 2 WHEN 1700 THEN 10 END AS numeric_precision_radix,
   CASE b.oid WHEN 21 THEN 0 WHEN 23 THEN 0 WHEN 20 THEN 0 WHEN 1700 THEN (CASE WHEN a.modifier > 0 THEN (a.modifier - 4) & 2047 END) END AS numeric_scale,
   CASE WHEN b.oid = 1082 THEN 0 WHEN b.oid IN (1083, 1114, 1184, 1266, 1186) THEN (CASE WHEN a.modifier < 0 THEN 6 ELSE a.modifier END) END AS datetime_precision,
-  CASE WHEN a.typtype = 'd' THEN coalesce(getvariable('csm_database'), 'csmsql') END AS domain_catalog, CASE WHEN a.typtype = 'd' THEN 'information_schema' END AS domain_schema, CASE WHEN a.typtype = 'd' THEN a.typname END AS domain_name,
+  CASE WHEN a.typtype = 'd' THEN coalesce(getvariable('csm_database'), 'csmsql') END AS domain_catalog, CASE WHEN a.typtype = 'd' THEN a.domain_schema END AS domain_schema, CASE WHEN a.typtype = 'd' THEN a.typname END AS domain_name,
   coalesce(getvariable('csm_database'), 'csmsql') AS udt_catalog, CASE WHEN b.typnamespace = 11 THEN 'pg_catalog' WHEN b.oid IS NOT NULL THEN 'information_schema' ELSE u.schema END AS udt_schema, coalesce(b.typname, u.name) AS udt_name, CAST(a.attnum AS VARCHAR) AS dtd_identifier,
   'NO' AS is_self_referencing, CASE WHEN a.attidentity IN ('a', 'd') THEN 'YES' ELSE 'NO' END AS is_identity, CASE a.attidentity WHEN 'a' THEN 'ALWAYS' WHEN 'd' THEN 'BY DEFAULT' END AS identity_generation,
   CAST(q.start AS VARCHAR) AS identity_start, CAST(q.increment AS VARCHAR) AS identity_increment, CAST(q.max AS VARCHAR) AS identity_maximum, CAST(q.min AS VARCHAR) AS identity_minimum, CASE WHEN q.cycle THEN 'YES' ELSE 'NO' END AS identity_cycle, CASE WHEN a.attgenerated = 's' THEN 'ALWAYS' ELSE 'NEVER' END AS is_generated, CASE WHEN a.attgenerated = 's' THEN d.adbin END AS generation_expression, CASE c.relkind WHEN 'r' THEN 'YES' ELSE 'NO' END AS is_updatable
-  FROM (SELECT x.*, y.typtype, y.typnotnull, y.typname, CASE WHEN y.typtype = 'd' THEN y.typbasetype ELSE y.oid END AS base, CASE WHEN y.typtype = 'd' THEN y.typtypmod ELSE x.atttypmod END AS modifier
-      FROM pg_compat.pg_attribute x LEFT JOIN pg_compat.static_pg_type y ON y.oid = x.atttypid) AS a
+  FROM (SELECT x.*, CASE WHEN z.oid IS NOT NULL THEN 'd' ELSE y.typtype END AS typtype, coalesce(z.not_null, y.typnotnull) AS typnotnull, coalesce(z.name, y.typname) AS typname, coalesce(z.schema, 'information_schema') AS domain_schema,
+      CASE WHEN z.oid IS NOT NULL THEN z.base WHEN y.typtype = 'd' THEN y.typbasetype ELSE y.oid END AS base, CASE WHEN z.oid IS NOT NULL THEN z.typmod WHEN y.typtype = 'd' THEN y.typtypmod ELSE x.atttypmod END AS modifier
+      FROM pg_compat.pg_attribute x LEFT JOIN pg_compat.static_pg_type y ON y.oid = x.atttypid LEFT JOIN temp.csm_type z ON z.oid = x.atttypid AND z.base <> 0) AS a
   JOIN pg_compat.pg_class c ON c.oid = a.attrelid JOIN pg_compat.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_compat.static_pg_type b ON b.oid = a.base
   LEFT JOIN pg_compat.type_display bd ON bd.oid = b.oid LEFT JOIN temp.csm_type u ON u.oid = a.atttypid
   LEFT JOIN pg_compat.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
@@ -197,6 +201,27 @@ SELECT coalesce(getvariable('csm_database'), 'csmsql') AS constraint_catalog, r.
 -- information_schema.check_constraints
 SELECT coalesce(getvariable('csm_database'), 'csmsql') AS constraint_catalog, r.schema AS constraint_schema, k.name AS constraint_name, k.expression AS check_clause
   FROM temp.csm_constraint k JOIN temp.csm_relation r ON r.oid = k.relation WHERE k.kind = 'c';
+SELECT coalesce(getvariable('csm_database'), 'csmsql') AS constraint_catalog, t.schema AS constraint_schema, k.name AS constraint_name, k.expression AS check_clause
+  FROM temp.csm_constraint k JOIN temp.csm_type t ON t.oid = k.domain;
+
+-- information_schema.domains
+SELECT coalesce(getvariable('csm_database'), 'csmsql') AS domain_catalog, t.schema AS domain_schema, t.name AS domain_name, coalesce(bd.before || coalesce(bd.after, ''), 'USER-DEFINED') AS data_type,
+  CASE WHEN t.base IN (1042, 1043) AND t.typmod > 0 THEN t.typmod - 4 END AS character_maximum_length,
+  CASE WHEN t.base IN (1042, 1043) AND t.typmod > 0 THEN (t.typmod - 4) * 4 WHEN t.base IN (25, 1042, 1043) THEN 1073741824 END AS character_octet_length,
+  CASE t.base WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53 WHEN 1700 THEN (CASE WHEN t.typmod > 0 THEN ((t.typmod - 4) >> 16) & 65535 END) END AS numeric_precision,
+  CASE t.base WHEN 21 THEN 2 WHEN 23 THEN 2 WHEN 20 THEN 2 WHEN 700 THEN 2 WHEN 701 THEN 2 WHEN 1700 THEN 10 END AS numeric_precision_radix,
+  CASE t.base WHEN 21 THEN 0 WHEN 23 THEN 0 WHEN 20 THEN 0 WHEN 1700 THEN (CASE WHEN t.typmod > 0 THEN (t.typmod - 4) & 2047 END) END AS numeric_scale,
+  CASE WHEN t.base = 1082 THEN 0 WHEN t.base IN (1083, 1114, 1184, 1266, 1186) THEN (CASE WHEN t.typmod < 0 THEN 6 ELSE t.typmod END) END AS datetime_precision,
+  t."default" AS domain_default, coalesce(getvariable('csm_database'), 'csmsql') AS udt_catalog, 'pg_catalog' AS udt_schema, b.typname AS udt_name, '1' AS dtd_identifier
+  FROM temp.csm_type t JOIN pg_compat.static_pg_type b ON b.oid = t.base LEFT JOIN pg_compat.type_display bd ON bd.oid = t.base;
+
+-- information_schema.domain_constraints
+SELECT coalesce(getvariable('csm_database'), 'csmsql') AS constraint_catalog, t.schema AS constraint_schema, k.name AS constraint_name, coalesce(getvariable('csm_database'), 'csmsql') AS domain_catalog, t.schema AS domain_schema, t.name AS domain_name,
+  'NO' AS is_deferrable, 'NO' AS initially_deferred FROM temp.csm_constraint k JOIN temp.csm_type t ON t.oid = k.domain;
+
+-- information_schema.column_domain_usage
+SELECT coalesce(getvariable('csm_database'), 'csmsql') AS domain_catalog, t.schema AS domain_schema, t.name AS domain_name, coalesce(getvariable('csm_database'), 'csmsql') AS table_catalog, r.schema AS table_schema, r.name AS table_name, c.name AS column_name
+  FROM temp.csm_column c JOIN temp.csm_type t ON t.oid = c.type AND t.base <> 0 JOIN temp.csm_relation r ON r.oid = c.relation;
 
 -- information_schema.key_column_usage
 SELECT coalesce(getvariable('csm_database'), 'csmsql') AS constraint_catalog, r.schema AS constraint_schema, k.name AS constraint_name, coalesce(getvariable('csm_database'), 'csmsql') AS table_catalog, r.schema AS table_schema,

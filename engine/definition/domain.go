@@ -1,0 +1,173 @@
+package definition
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/cast"
+	"github.com/csmsql/csmsql/engine/columntype"
+	"github.com/csmsql/csmsql/engine/constraint"
+	"github.com/csmsql/csmsql/engine/sequence"
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/enumeration"
+	"github.com/csmsql/csmsql/internal/mark"
+	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
+)
+
+// domain is the domain that the type of a column is, nil: none. One of its values in arrays, say, is an error.
+func (r *Reader) domain(c statement.Column) (*catalog.UserType, error) {
+	for _, t := range r.View.Contents.Types() {
+		name := enumeration.NameOf(uint64(t.ID))
+		if t.Domain == nil || !enumeration.Calls(c.Type, name) {
+			continue
+		}
+		if strings.EqualFold(strings.TrimSpace(c.Type), name) {
+			return t, nil
+		}
+		return nil, ColumnError(c, sqlerror.New("0A000", "a type made of domain %q is not supported", t.Name.Name).
+			WithHint("Write the domain's own type."))
+	}
+	return nil, nil
+}
+
+// domainColumn is a column of a domain.
+func (r *Reader) domainColumn(c statement.Column, t *catalog.UserType) (arrow.Field, error) {
+	f := t.Domain.Field(0)
+	value, _ := f.Metadata.GetValue(cast.DefaultKey)
+	f.Name, f.Nullable = c.Name, !c.NotNull
+	f = constraint.InDomain(f, uint64(t.ID), value)
+	if c.Collated && !isText(f.Type) {
+		return f, sqlerror.New("42804", "column %q: collations are not supported by type %s", c.Name, t.Name.Name)
+	}
+	f = cast.WithGenerated(identified(f, c.Identity), c.Generated)
+	if c.Default == "" {
+		return f, nil
+	}
+	name, err := columntype.SQL(f)
+	if err != nil {
+		return f, err
+	}
+	return r.WithDefault(f, c, name)
+}
+
+// WithDomains are constraints with those of the domains of a table's columns which are not among them.
+func (r *Reader) WithDomains(table string, schema *arrow.Schema,
+	list []constraint.Constraint) ([]constraint.Constraint, error) {
+	for _, f := range schema.Fields() {
+		number, ok := constraint.DomainOf(f)
+		if !ok || slices.ContainsFunc(list, func(k constraint.Constraint) bool {
+			return k.Domain == number && k.Columns[0] == f.Name
+		}) {
+			continue
+		}
+		t, ok := r.View.Contents.TypeOf(catalog.TableID(number))
+		if !ok || t.Domain == nil {
+			return nil, sqlerror.New("42704", "the domain of column %q does not exist", f.Name)
+		}
+		of, err := constraint.Of(t.Domain)
+		if err != nil {
+			return nil, err
+		}
+		column := duckdb.QuoteIdentifier(f.Name)
+		made := constraint.Constraint{
+			Kind: constraint.Check, Domain: number, Columns: []string{f.Name}, Table: table,
+		}
+		if !t.Domain.Field(0).Nullable {
+			k := made
+			k.Name, k.Expression = fmt.Sprintf("%d %s", number, f.Name), column+" IS NOT NULL"
+			k.State, k.Says = "23502", fmt.Sprintf("domain %s does not allow null values", t.Name.Name)
+			list = append(list, k)
+		}
+		for _, check := range of {
+			k := made
+			k.Name = fmt.Sprintf("%d %s %s", number, f.Name, check.Name)
+			k.Expression = constraint.OfDomain(check.Expression, column)
+			k.State = "23514"
+			k.Says = fmt.Sprintf("value for domain %s violates check constraint %q", t.Name.Name, check.Name)
+			list = append(list, k)
+		}
+	}
+	return list, nil
+}
+
+// RefuseDomains is an error of an expression that is kept and casts to a domain, whose values it would not hold to
+// anything.
+func (r *Reader) RefuseDomains(text string) error {
+	for _, t := range r.View.Contents.Types() {
+		if t.Domain != nil && enumeration.Calls(text, enumeration.NameOf(uint64(t.ID))) {
+			return sqlerror.New("0A000", "a cast to domain %q is not supported", t.Name.Name).
+				WithHint("Cast to the domain's own type; columns of the domain are held to it.")
+		}
+	}
+	return nil
+}
+
+// Domain is the column of a domain that a statement makes, with all that is declared of it.
+func (r *Reader) Domain(name catalog.TableName, head *statement.CreateTable) (*arrow.Schema, error) {
+	c := head.Columns[0]
+	if of, err := r.domain(c); of != nil || err != nil {
+		if err == nil {
+			err = sqlerror.New("0A000", "a domain over domain %q is not supported", of.Name.Name).
+				WithHint("Write that one's type and checks.")
+		}
+		return nil, err
+	}
+	notNull := c.NotNull
+	c.NotNull = false
+	f, err := r.Column(c)
+	if err != nil {
+		if e, ok := err.(*sqlerror.Error); ok {
+			e.Message = strings.TrimPrefix(e.Message, fmt.Sprintf("column %q: ", c.Name))
+		}
+		return nil, err
+	}
+	if _, list := f.Type.(arrow.ListLikeType); list || enumeration.Any(f.Type) {
+		return nil, sqlerror.New("0A000", "a domain over type %s is not supported", c.Type).
+			WithHint("Numbers, texts, dates and the like can be a domain's type.")
+	}
+	schema := arrow.NewSchema([]arrow.Field{f}, nil)
+	var list []constraint.Constraint
+	for _, w := range head.Constraints {
+		taken := func(name string) bool {
+			return slices.ContainsFunc(list, func(o constraint.Constraint) bool { return o.Name == name })
+		}
+		if taken(w.Name) {
+			return nil, sqlerror.New("42710", "constraint %q for domain %q already exists", w.Name, name.Name)
+		}
+		k, err := r.constraint(name, schema, nil, w)
+		if e, ok := err.(*sqlerror.Error); ok && e.At == 0 {
+			e.At = w.At
+		}
+		if err != nil {
+			return nil, err
+		}
+		k.Columns = nil // its name is d_check, whatever it reads
+		list = append(list, k.NamedBeside(name.Name, taken))
+	}
+	value, _ := cast.Default(f)
+	if len(sequence.Calls(value)) > 0 {
+		return nil, sqlerror.New("0A000", "a default of a domain that takes values of a sequence is not supported").
+			WithHint("Say it of the columns.")
+	}
+	for _, text := range append([]string{value}, expressions(list)...) {
+		if strings.Contains(text, enumeration.NamePrefix) {
+			return nil, sqlerror.New("0A000", "a domain whose default or checks name a user-defined type is not supported").
+				WithHint("Compare texts.")
+		}
+	}
+	f.Nullable = !notNull
+	f.Metadata = mark.Without(f.Metadata, cast.IdentityKey)
+	return constraint.Mark(arrow.NewSchema([]arrow.Field{f}, nil), list)
+}
+
+func expressions(list []constraint.Constraint) (texts []string) {
+	for _, k := range list {
+		texts = append(texts, k.Expression)
+	}
+	return texts
+}

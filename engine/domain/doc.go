@@ -1,0 +1,23 @@
+// Package domain makes domains: CREATE DOMAIN.
+//
+//	CREATE DOMAIN d AS int CHECK (VALUE > 0) ─► Make ─► a type of the catalog: a column, and what is said of it
+//	CREATE TABLE t (a d) ─► definition.Reader ─► t's column a: an int, with the checks of d on a
+//
+// # Words
+//
+// The base type of a domain is what its values are stored as, and what clients are told of results.
+//
+// # Invariants
+//
+//   - DM1: a column of a domain has all checks of the domain among those of its table, where whoever writes rows meets
+//     them.
+//   - DM2: what would make a value of a domain in another way, a cast, say, is an error that names the domain.
+//
+// # Lock order
+//
+// It has no locks.
+//
+// # What it does not do
+//
+// It changes no domain: what is declared of one is declared once.
+package domain
