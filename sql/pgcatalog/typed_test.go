@@ -73,7 +73,7 @@ func TestTyped(t *testing.T) {
 		"SELECT (i, s) AS r FROM t ORDER BY r": "", "SELECT (i, s) FROM t ORDER BY 1": "", "SELECT DISTINCT (i, s) FROM t": "", "SELECT (i, s) FROM t GROUP BY (i, s)": "",
 		"SELECT s * 2 FROM elsewhere":                              "",
 		"SELECT s * 2 FROM t, elsewhere":                           "SELECT s * 2::integer FROM t, elsewhere", // if elsewhere had one of that name, this would be an error
-		"UPDATE t SET s = s * 2":                                   "",
+		"UPDATE t SET s = s * 2":                                   "UPDATE t SET s = s * 2::integer",
 		"SELECT (" + strings.Repeat("s + ", 300) + "s) * 2 FROM t": "", // too deep to be certain
 	} {
 		tree, err := pg.Parse(text)
