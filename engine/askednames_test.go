@@ -22,6 +22,10 @@ func TestNamesAreShownWhenTheyAreNeeded(t *testing.T) {
 		require.Equal(t, []string{"2", "3"}, rows(t, s, "SELECT a FROM u ORDER BY a"))
 		exec(t, s, "INSERT INTO u SELECT a + 2 FROM u; DELETE FROM u WHERE a = 5; UPDATE u SET a = a + 10 WHERE a = 4")
 		exec(t, s, "RESET search_path")
+		exec(t, s, "SELECT a FROM t; SELECT a FROM aside.u") // one unit
+		s.BeginImplicit()
+		require.Equal(t, []string{"1", "2"}, rows(t, s, "SELECT a FROM t ORDER BY 1"))
+		require.NoError(t, s.EndImplicit(t.Context(), true))
 		require.Zero(t, engine.NamesReached(e), "no statement asked DuckDB for a table")
 		require.False(t, engine.FunctionsMade(e))
 

@@ -44,10 +44,13 @@ func (s *Session) showNames(v *snapshot.View) error {
 }
 
 // followNames shows DuckDB the names that it looks up for a query, the block's own if the block has them already, or
-// redefined some that matter. scans are those of its relations that are spliced in.
-func (q *query) followNames(tree *pg.ParseResult, scans []plan.Scan, v *snapshot.View) error {
+// redefined some that matter. scans are those of its relations that are spliced in: all of them, or not.
+func (q *query) followNames(tree *pg.ParseResult, scans []plan.Scan, all bool, v *snapshot.View) error {
 	s := q.session
 	if s.block == nil || s.block.names == nil && !s.namesMatter(tree, scans, v) {
+		if all {
+			return nil
+		}
 		return s.showShared(v)
 	}
 	s.yield()

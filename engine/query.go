@@ -351,10 +351,8 @@ func (q *query) planHints(ctx context.Context, sql *plan.Statement, v *snapshot.
 		}
 	}
 	spliced := sql.Tree != nil && sql.ReadsOnly() && len(sql.Names().Top) > 0 // not SHOW TABLES
-	if !spliced || s.block != nil {
-		if err := q.followNames(sql.Tree, hints, v); err != nil {
-			return err
-		}
+	if err := q.followNames(sql.Tree, hints, spliced, v); err != nil {
+		return err
 	}
 	if err := s.describeForViews(sql.Tree, hints, v); err != nil {
 		return err

@@ -36,7 +36,7 @@ func (q *query) planCatalog(ctx context.Context, tree *pg.ParseResult, v *snapsh
 		return true, err
 	}
 	q.catalog = true
-	if err := q.followNames(tree, nil, v); err != nil {
+	if err := q.followNames(tree, nil, false, v); err != nil {
 		return true, err
 	}
 	return true, q.prepare(text, nil, v)
