@@ -1,0 +1,105 @@
+package pgcatalog
+
+import (
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/lex"
+)
+
+func (w *translation) call(x *pg.Node) {
+	f := x.GetFuncCall()
+	schema, name := functionName(f)
+	if schema != "" && schema != pgCatalog || len(f.Args) == 0 {
+		return
+	}
+	last := w.of(f.Args[len(f.Args)-1])
+	switch {
+	case name == "csm_divide" && len(f.Args) == 2:
+		w.operands(f.Args[0], f.Args[1], false)
+	case (name == "sum" || name == "avg") && last == intervalType && f.Over == nil && f.AggFilter == nil &&
+		!f.AggDistinct:
+		w.rename(f, TranslatedPrefix+name+"__interval")
+	case name == "string_agg" && len(f.Args) == 2 && w.of(f.Args[0]) == byteaType:
+		w.rename(f, TranslatedPrefix+"string_agg__bytea")
+	case name == "sum":
+		w.sum(x)
+	case name == "csm_generate_series" && len(f.Args) == 3 && w.of(f.Args[0]) == dateType &&
+		w.of(f.Args[1]) == dateType:
+		w.wrap(f.Args[0], "CAST(", " AS timestamptz)")
+		w.wrap(f.Args[1], "CAST(", " AS timestamptz)")
+	case name == "csm_text" && f.Args[0].GetRowExpr() != nil:
+		w.row(f.Args[0])
+		w.plainCast(f, "")
+	case name == "csm_text" && last == 0 && f.Args[0].GetColumnRef() != nil && w.wholeText(f.Args[0].GetColumnRef()):
+		name := ""
+		if w.bare[x] {
+			name = " AS " + lex.Quote(lastText(f.Args[0].GetColumnRef().Fields))
+		}
+		w.plainCast(f, name)
+	case countsWhole(f):
+		w.countWhole(f)
+	case name == "round" && len(f.Args) == 1 && isFloat(last):
+		w.rename(f, TranslatedPrefix+"round__even")
+	case name == "concat" || name == "concat_ws":
+		for _, argument := range f.Args {
+			w.text(argument, true)
+		}
+	case (name == "date_trunc" || strings.HasPrefix(name, "csm_date_trunc__")) && last == dateType:
+		if start, end, ok := w.span(f); ok {
+			w.opens(start, "CAST(")
+			w.closes(end, " AS timestamptz)")
+		}
+	case name == "csm_text" && plainText[last]:
+		w.plainCast(f, "")
+	}
+}
+
+// plainText are types whose values are the same texts in DuckDB.
+var plainText = map[uint32]bool{
+	smallType: true, integerType: true, bigintType: true, numericType: true, dateType: true, timestampType: true,
+	timestampTZType: true, 16: true, 25: true, 1042: true, 1043: true, 1083: true, 2950: true, 114: true,
+}
+
+// text writes what is shown as text as PostgreSQL does; short: true is t.
+func (w *translation) text(x *pg.Node, short bool) {
+	switch t := w.of(x); {
+	case isFloat(t) || t == intervalType:
+		w.wrap(x, TranslatedPrefix+"text(", ")")
+	case t == booleanType && short:
+		w.wrap(x, TranslatedPrefix+"text__boolean(", ")")
+	}
+}
+
+// sum casts one of whole numbers.
+func (w *translation) sum(x *pg.Node) {
+	if !isSum(x) {
+		return
+	}
+	to, of := "", w.of(x.GetFuncCall().Args[0])
+	if w.stays[x] && of != realType {
+		return
+	}
+	switch of {
+	case realType:
+		to = "real"
+	case smallType, integerType:
+		to = "bigint"
+	case bigintType:
+		to = "numeric(38, 0)"
+	default:
+		return
+	}
+	start := int(x.GetFuncCall().Location)
+	end, ok := callEnd(w.sql, start)
+	if !ok {
+		return
+	}
+	to = " AS " + to + ")"
+	if w.unnamed[x] {
+		to += " AS sum"
+	}
+	w.opens(start, "CAST(")
+	w.closes(end, to)
+}
