@@ -35,7 +35,7 @@ import (
 //
 // A sum that is a column of the result by itself stays: Origins says what it is.
 func Typed(sql string, parsed *pg.ParseResult, find Find) (string, edit.List) {
-	parsed = asQuery(parsed)
+	parsed = asQueries(parsed)
 	bound, err := bind.Bind(sql, parsed, bind.CatalogFunc(func(database, schema, name string) *bind.Table {
 		return find(database, schema, name).bindTable()
 	}))
@@ -44,7 +44,12 @@ func Typed(sql string, parsed *pg.ParseResult, find Find) (string, edit.List) {
 	}
 	w := &translation{typing: typing{bound: bound}, sql: sql, stays: map[*pg.Node]bool{}, unnamed: map[*pg.Node]bool{},
 		bare: map[*pg.Node]bool{}}
+	seen := map[any]bool{} // what several of the queries read
 	for _, q := range bound.Queries {
+		if seen[q.Stmt] {
+			continue
+		}
+		seen[q.Stmt] = true
 		w.targets(q, slices.Contains(bound.Top, q) && !q.Stored)
 		if q.Left != nil {
 			w.unite(q.Left, q.Right)
@@ -52,7 +57,8 @@ func Typed(sql string, parsed *pg.ParseResult, find Find) (string, edit.List) {
 		}
 	}
 	for m := range tree.All(parsed.ProtoReflect()) {
-		if n, ok := m.Interface().(*pg.Node); ok {
+		if n, ok := m.Interface().(*pg.Node); ok && !seen[n] {
+			seen[n] = true
 			w.node(n)
 		}
 	}
@@ -66,31 +72,6 @@ func Typed(sql string, parsed *pg.ParseResult, find Find) (string, edit.List) {
 	return edited.Text()
 }
 
-// asQuery is a tree in which UPDATE and DELETE are the queries that find their rows, and what these become: of the same
-// expressions, where they stand. What they return is not among them.
-func asQuery(parsed *pg.ParseResult) *pg.ParseResult {
-	if len(parsed.GetStmts()) == 0 {
-		return parsed
-	}
-	query := &pg.SelectStmt{}
-	var table *pg.RangeVar
-	s := parsed.Stmts[0].GetStmt()
-	if u := s.GetUpdateStmt(); u != nil {
-		table, query.FromClause, query.WhereClause = u.Relation, u.FromClause, u.WhereClause
-		query.TargetList, query.WithClause = u.TargetList, u.WithClause
-	} else if d := s.GetDeleteStmt(); d != nil {
-		table, query.FromClause, query.WhereClause = d.Relation, d.UsingClause, d.WhereClause
-		query.WithClause = d.WithClause
-	} else {
-		return parsed
-	}
-	query.FromClause = append([]*pg.Node{{Node: &pg.Node_RangeVar{RangeVar: table}}}, query.FromClause...)
-	stored := &pg.CreateTableAsStmt{Query: &pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: query}}}
-	return &pg.ParseResult{Stmts: []*pg.RawStmt{
-		{Stmt: &pg.Node{Node: &pg.Node_CreateTableAsStmt{CreateTableAsStmt: stored}}},
-	}}
-}
-
 // NeedsTypes tells whether types may say what a text means, without asking what is in the catalog.
 func NeedsTypes(parsed *pg.ParseResult) bool {
 	if len(parsed.GetStmts()) == 0 {
@@ -98,7 +79,8 @@ func NeedsTypes(parsed *pg.ParseResult) bool {
 	}
 	switch parsed.Stmts[0].GetStmt().GetNode().(type) {
 	case *pg.Node_SelectStmt, *pg.Node_ExplainStmt, *pg.Node_DeclareCursorStmt, *pg.Node_PrepareStmt, *pg.Node_CopyStmt,
-		*pg.Node_CreateTableAsStmt, *pg.Node_InsertStmt, *pg.Node_ViewStmt, *pg.Node_UpdateStmt, *pg.Node_DeleteStmt:
+		*pg.Node_CreateTableAsStmt, *pg.Node_InsertStmt, *pg.Node_ViewStmt, *pg.Node_UpdateStmt, *pg.Node_DeleteStmt,
+		*pg.Node_MergeStmt:
 	default: // has no query
 		return false
 	}
