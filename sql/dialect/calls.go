@@ -14,7 +14,8 @@ var renamed = wordSet(`acosh chr exp gcd lcm pow power array_dims array_fill arr
 	clock_timestamp date_bin div array_to_json json_array_length json_typeof row_to_json
 	to_json to_jsonb jsonb_array_length jsonb_typeof justify_days justify_hours lpad make_date
 	make_interval make_timestamp make_timestamptz mod octet_length regexp_count regexp_instr regexp_like regexp_match
-	regexp_replace regexp_split_to_array regexp_substr rpad split_part sha256 string_to_array to_hex to_number trim_array width_bucket`)
+	regexp_replace regexp_split_to_array regexp_substr reverse rpad split_part sha256
+	string_to_array to_hex to_number trim_array width_bucket`)
 
 // listAggregates make one text of the list that array_agg gives: a macro does, by the name with TranslatedPrefix.
 // DuckDB's own take no ORDER BY.
@@ -80,6 +81,8 @@ func (r *translation) call(c *call, in clause) int {
 	inside, made := in, len(r.changes)
 	if in == inFrom || in == inCondition || c.name == "unnest" {
 		inside = inRest
+	} else if in == inList && c.name == "coalesce" {
+		inside = inFilter
 	}
 	stop := r.walk(c.open.End(), context{clause: inside})
 	switch {
@@ -98,6 +101,10 @@ func (r *translation) call(c *call, in clause) int {
 		r.extractPath(c)
 	case c.name == "json_object", c.name == "jsonb_object":
 		r.objectOfTexts(c)
+	case c.name == "format":
+		r.formatted(c)
+	case (c.name == "greatest" || c.name == "least") && r.anyRow(c):
+		r.refuse(c.open, "0A000", c.name+"() of rows is not supported", "Compare what is in them.")
 	case renamed[c.name]:
 		r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+c.name+"(")
 	case c.name == "any", c.name == "some", c.name == "all":
@@ -149,6 +156,49 @@ func (r *translation) call(c *call, in clause) int {
 		return r.listAggregate(c, stop)
 	}
 	return r.callEnd(stop)
+}
+
+// fieldName is the macro that gives a value's text as PostgreSQL's function of the type does: true is t.
+const fieldName = pgcatalog.TranslatedPrefix + "row__field"
+
+// formatted gives format('%s', a) the texts of its arguments. What is written in DuckDB's way, with braces, stays.
+func (r *translation) formatted(c *call) {
+	if len(c.arguments) != len(c.commas)+1 || !c.text(0) {
+		return
+	}
+	if template, ok := c.arguments[0].Value(); !ok || !strings.Contains(template, "%") || strings.Contains(template, "{") {
+		return
+	}
+	for i, a := range c.arguments[1:] {
+		constant := a.Kind == lex.String || a.Kind == lex.Number || a.Kind == lex.Parameter || a.Is("null")
+		if constant && c.single[i+1] || a.IsAny(fieldName, "variadic", "row", "(") {
+			continue
+		}
+		end := c.closing
+		if i+1 < len(c.commas) {
+			end = c.commas[i+1].Start
+		}
+		r.insert(a.Start, fieldName+"(", opens)
+		r.insert(end, ")", closes)
+	}
+}
+
+// anyRow tells whether an argument of a call is a row that is written out.
+func (r *translation) anyRow(c *call) bool {
+	for i, a := range c.arguments {
+		row := r.rowAt(a)
+		if row == nil {
+			continue
+		}
+		end := c.closing
+		if i < len(c.commas) {
+			end = c.commas[i].Start
+		}
+		if r.next(row.closing+1).Start == end {
+			return true
+		}
+	}
+	return false
 }
 
 // defined writes corr(a, b) as csm_corr__of(corr(a, b)), with what stands behind it.

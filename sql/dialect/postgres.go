@@ -51,7 +51,8 @@ func Postgres(read *lex.Text) (string, edit.List, error) {
 
 // mayDiffer is what most texts are spared by.
 func mayDiffer(sql string) bool {
-	if strings.ContainsAny(sql, "/%#^") || mayCompareRows(sql) || mayQuantify(sql) || mayCountBack(sql) {
+	if strings.ContainsAny(sql, "/%#^") || strings.Contains(sql, "<<") || strings.Contains(sql, ">>") ||
+		mayCompareRows(sql) || mayQuantify(sql) || mayCountBack(sql) {
 		return true
 	}
 	lower := strings.ToLower(sql)
@@ -62,6 +63,7 @@ var differing = append(strings.Fields(`desc similar unnest generate_s _to_table 
 	dec
 	extract to_date to_timestamp _agg values int date timestamp char substr json_build jsonb_
 	regexp_matches overlay percentile_cont round trunc float text varchar null
+	format greatest least materialized
 	date_trunc date_part zone nth_value preceding following corr regr_slope
 	json_each json_ex json_object -> array [] lag lead`), slices.Sorted(maps.Keys(renamed))...)
 
@@ -217,6 +219,9 @@ func (r *translation) step(t lex.Token, c *context, first bool) int {
 		return r.path(t)
 	case t.IsAny("->", "->>"):
 		return r.key(t)
+	case t.IsAny("<<", ">>"):
+		r.replace(t.Start, t.End(), "`"+t.Text)
+		return t.End()
 	}
 	return r.chain(t, c.clause)
 }
@@ -261,6 +266,8 @@ func (r *translation) keyword(t lex.Token, c *context, first bool) (int, bool) {
 			return after.End(), true
 		}
 		return t.End(), true
+	case "materialized":
+		return r.materialized(t, after), true
 	case "not", "similar":
 		return r.pattern(t), true
 	}
@@ -478,7 +485,7 @@ func (r *translation) postfixes(first lex.Token, start, at int, in clause, expon
 			}
 			named := r.next(zone.End())
 			stop, _ := r.operand(named.Start, in)
-			if stop == named.End() {
+			if stop == named.End() || r.next(named.End()).IsAny("at", "::") {
 				r.zone(named)
 			}
 			at = max(stop, zone.End())

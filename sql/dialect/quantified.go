@@ -38,16 +38,28 @@ const elementsName = pgcatalog.TranslatedPrefix + "elements"
 
 // quantified writes a <> ALL (b) as a <> ALL (csm_elements(b)), an array that has the element NULL if it is NULL
 // itself: in DuckDB it has none, so that the comparison with ALL is true, and with ANY false. A parameter stays, for the other
-// side says what it is; so do constants.
+// side says what it is; so do constants, but for NULL.
 func (r *translation) quantified(c *call) {
 	if len(c.arguments) == 0 || len(c.commas) > 0 || !quantifier(r.sql[:c.open.Start]) {
 		return
 	}
 	first := c.arguments[0]
-	if first.Kind == lex.Parameter || first.Kind == lex.String ||
-		first.IsAny(elementsName, "array", "select", "with", "values", "from", "table", "(", "[", "{", "null") {
+	if first.Kind == lex.Parameter || first.Kind == lex.String || first.IsAny(elementsName, "array", "[", "{") ||
+		r.isQuery(first, c.closing) {
 		return
 	}
 	r.insert(c.open.End(), elementsName+"(", opens)
 	r.insert(c.closing, ")", closes)
+}
+
+// isQuery tells whether what stands from a token to end is a query, maybe within parentheses.
+func (r *translation) isQuery(first lex.Token, end int) bool {
+	for first.Is("(") {
+		closing := r.callAt("", first.Start, first).closing
+		if r.next(closing+1).Start != end {
+			return false
+		}
+		first, end = r.next(first.End()), closing
+	}
+	return first.IsAny("select", "with", "values", "from", "table")
 }

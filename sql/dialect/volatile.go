@@ -44,6 +44,21 @@ func mayBeVolatile(sql string) bool {
 	return len(sql) <= TreeMax && slices.ContainsFunc(volatileParts, mentions)
 }
 
+// materialized takes NOT from NOT MATERIALIZED before a query that calls what gives another value whenever it is
+// called: PostgreSQL computes it once all the same.
+func (r *translation) materialized(t, open lex.Token) int {
+	before := strings.TrimRight(r.sql[:t.Start], blanks)
+	at := len(before) - len("not")
+	if at <= 0 || !strings.EqualFold(before[at:], "not") || !open.Is("(") {
+		return t.End()
+	}
+	query := r.callAt("", open.Start, open)
+	if inside := r.sql[open.End():query.closing]; mayBeVolatile(inside) && VolatileIn(inside) != "" {
+		r.replace(at, len(before), "")
+	}
+	return t.End()
+}
+
 // openCall is a call that is open while a text is read.
 type openCall struct {
 	name     lex.Token

@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"cmp"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -38,6 +40,13 @@ func zoneOf(abbreviation string) string {
 	return ""
 }
 
+// What POSIX calls a time zone: an abbreviation that says nothing, and how many hours it is west of Greenwich; and the
+// same with minutes. DuckDB reads some of them as hours east.
+var (
+	posixZone   = regexp.MustCompile(`^(?:[A-Za-z]{3,})?([-+]?)(\d{1,2})$`)
+	minutesZone = regexp.MustCompile(`^(?:[A-Za-z]{3,})?[-+]?\d{1,2}:\d{2}(?::\d{2})?$`)
+)
+
 // zone writes a string that is a time zone by a name that DuckDB has.
 func (r *translation) zone(t lex.Token) {
 	value, ok := t.Value()
@@ -46,6 +55,19 @@ func (r *translation) zone(t lex.Token) {
 	}
 	if strings.EqualFold(value, "nst") {
 		r.refuse(t, "0A000", "time zone \""+value+"\" is not supported", "Name the zone America/St_Johns.")
+	}
+	if minutesZone.MatchString(value) {
+		r.refuse(t, "0A000", "time zone \""+value+"\" is not supported",
+			"Name the zone as Asia/Kolkata is, or add an interval.")
+	}
+	if m := posixZone.FindStringSubmatch(value); m != nil {
+		hours, _ := strconv.Atoi(m[2])
+		by := "UTC"
+		if sign := cmp.Or(m[1], "+"); hours != 0 {
+			by = "Etc/GMT" + sign + strconv.Itoa(hours)
+		}
+		r.replace(t.Start, t.End(), lex.QuoteString(by))
+		return
 	}
 	if by := zoneOf(value); by != "" && !strings.EqualFold(by, value) {
 		r.replace(t.Start, t.End(), lex.QuoteString(by))

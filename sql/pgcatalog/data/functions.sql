@@ -279,8 +279,12 @@ CREATE MACRO pg_session.csm_mod(a, b) AS a % pg_session.csm_divisor(b);
 CREATE MACRO pg_session.csm_div(a BIGINT, b BIGINT) AS csm_divide(a, b), (a DOUBLE, b DOUBLE) AS trunc(csm_divide(a, b));
 CREATE MACRO pg_session.csm_octet_length(x VARCHAR) AS strlen(x), (x BLOB) AS octet_length(x);
 CREATE MACRO pg_session.csm_btrim(x) AS trim(x, ' '), (x, characters) AS trim(x, characters);
-CREATE MACRO pg_session.csm_lpad(x, length) AS lpad(x, length, ' '), (x, length, fill) AS lpad(x, length, fill);
-CREATE MACRO pg_session.csm_rpad(x, length) AS rpad(x, length, ' '), (x, length, fill) AS rpad(x, length, fill);
+CREATE MACRO pg_compat.pad_length(x, length, fill) AS CASE WHEN fill = '' AND length IS NOT NULL THEN least(length, CAST(length(x) AS INTEGER)) ELSE length END;
+CREATE MACRO pg_compat.pad_with(fill) AS CASE WHEN fill = '' THEN ' ' ELSE fill END;
+CREATE MACRO pg_session.csm_lpad(x, length) AS lpad(x, length, ' '), (x, length, fill) AS lpad(x, pg_compat.pad_length(x, length, fill), pg_compat.pad_with(fill));
+CREATE MACRO pg_session.csm_rpad(x, length) AS rpad(x, length, ' '), (x, length, fill) AS rpad(x, pg_compat.pad_length(x, length, fill), pg_compat.pad_with(fill));
+-- DuckDB's reverse keeps together what is one letter to readers.
+CREATE MACRO pg_session.csm_reverse(x) AS CASE WHEN strlen(x) = length(x) THEN reverse(x) ELSE array_to_string(list_reverse(regexp_extract_all(x, '(?s).')), '') END;
 CREATE MACRO pg_session.csm_to_hex(x) AS lower(to_hex(CASE WHEN typeof(x) IN ('INTEGER', 'SMALLINT') AND x < 0 THEN x + 4294967296 ELSE x END));
 CREATE MACRO pg_session.csm_array_length(x, dimension) AS nullif(CAST(array_length(x, dimension) AS INTEGER), 0);
 CREATE MACRO pg_compat.flat(name, x) AS CASE WHEN ends_with(typeof(x), '[][]') AND x IS NOT NULL THEN error('0A000: ' || name || '() of an array of arrays is not supported') END;
@@ -378,6 +382,14 @@ CREATE MACRO pg_session.csm_split_part(x, separator, n) AS CASE WHEN n = 0 THEN 
   WHEN separator IS NOT NULL AND x IS NOT NULL AND n IS NOT NULL THEN CASE WHEN n IN (1, -1) THEN x ELSE '' END END;
 CREATE MACRO pg_session.csm_string_to_array(x, separator) AS pg_compat.split_text(x, separator),
   (x, separator, missing) AS list_transform(pg_compat.split_text(x, separator), lambda e: nullif(e, missing));
+-- Shifts: of the number of places only the last bits count, and what is beyond the type is cut. DuckDB binds typeof and cast_to_type, which read nothing.
+CREATE MACRO pg_compat.shift_places(a, b) AS CASE WHEN typeof(a) IN ('BIGINT', 'HUGEINT') THEN b & 63 ELSE b & 31 END;
+CREATE MACRO pg_compat.shift_half(a) AS CASE WHEN typeof(a) IN ('BIGINT', 'HUGEINT') THEN 9223372036854775808::HUGEINT WHEN typeof(a) = 'SMALLINT' THEN 32768::HUGEINT ELSE 2147483648::HUGEINT END;
+CREATE MACRO pg_compat.cut_to(x, half) AS ((x + half) & (2 * half - 1)) - half;
+CREATE MACRO pg_session."`<<"(a, b) AS CASE WHEN typeof(a) = 'BIT' THEN cast_to_type(system.main."<<"(CAST(CAST(a AS VARCHAR) AS BIT), CAST(b AS INTEGER)), a)
+  ELSE cast_to_type(pg_compat.cut_to(CAST(a AS HUGEINT) * CAST(pow(2, pg_compat.shift_places(a, b)) AS HUGEINT), pg_compat.shift_half(a)), a) END;
+CREATE MACRO pg_session."`>>"(a, b) AS CASE WHEN typeof(a) = 'BIT' THEN cast_to_type(system.main.">>"(CAST(CAST(a AS VARCHAR) AS BIT), CAST(b AS INTEGER)), a)
+  ELSE cast_to_type(system.main.">>"(CAST(a AS HUGEINT), CAST(pg_compat.shift_places(a, b) AS HUGEINT)), a) END;
 CREATE MACRO pg_session.csm_varchar(x, length) AS left(CAST(x AS VARCHAR), length);
 CREATE MACRO pg_session.csm_bpchar(x, length) AS rtrim(left(CAST(x AS VARCHAR), length), ' ');
 CREATE MACRO pg_compat.part_length(start, length) AS CASE WHEN length < 0 THEN error('22011: negative substring length not allowed') WHEN start >= 1 THEN length
