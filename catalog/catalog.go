@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/signal"
 	"github.com/csmsql/csmsql/internal/tally"
 	"github.com/csmsql/csmsql/memregion"
 )
@@ -72,7 +73,7 @@ type ledger struct {
 	applied Revision            // every change up to here is seen
 	begun   map[string]Revision // the newest incarnation of every node, also of those that are gone
 	missed  Revision            // changes before here were missed: any lender may have begun anew before
-	moved   signal              // applied has grown, or ended is set
+	moved   signal.Signal       // there is another state, applied has grown, or ended is set
 	ended   error               // why Run follows no more
 	pending *commit             // whose transaction is on its way to the store
 	state   MemberState
@@ -341,7 +342,7 @@ func (c *Catalog) Close() error {
 	defer c.mu.Unlock()
 	c.mu.closed = true
 	c.mu.ended = ErrClosed
-	c.mu.moved.broadcast()
+	c.mu.moved.Broadcast()
 	clear(c.mu.leases)
 	return nil
 }

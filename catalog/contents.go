@@ -306,6 +306,13 @@ func setKey(id CounterID) string                     { return setPrefix + hexade
 func pageKey(id PageID) string                       { return pagePrefix + id.String() }
 func unchanged(key string, r Revision) store.Compare { return store.Unchanged(key, r) }
 
+// Moved is Applied with what is closed when there is something else to see, and why there will be nothing any more.
+func (c *Catalog) Moved() (*Contents, <-chan struct{}, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.current.contents, c.mu.moved.Wait(), c.mu.ended
+}
+
 // Applied is what this catalog knows now, without asking the store for news and without a lease: its chunks may go
 // at any time. It is for those who look, not for those who read.
 func (c *Catalog) Applied() *Contents {

@@ -41,7 +41,7 @@ func (c *Catalog) Run(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.ended = errors.Join(err, ErrClosed)
-	c.mu.moved.broadcast()
+	c.mu.moved.Broadcast()
 	return err
 }
 
@@ -288,7 +288,7 @@ func (c *Catalog) takeOver(ctx context.Context, t *change) error {
 		released = c.install(t.next, pages)
 	}
 	c.mu.applied = t.revision
-	c.mu.moved.broadcast()
+	c.mu.moved.Broadcast()
 	c.mu.Unlock()
 	if t.own == nil && t.next != nil {
 		c.options.Fault.At(faults.CommitApplied)
@@ -494,7 +494,7 @@ func (c *Catalog) awaitApplied(ctx context.Context, revision Revision) error {
 	defer patience.Stop()
 	for {
 		c.mu.Lock()
-		applied, ended, moved := c.mu.applied, c.mu.ended, c.mu.moved.wait()
+		applied, ended, moved := c.mu.applied, c.mu.ended, c.mu.moved.Wait()
 		c.mu.Unlock()
 		switch {
 		case applied >= revision:
@@ -509,22 +509,5 @@ func (c *Catalog) awaitApplied(ctx context.Context, revision Revision) error {
 		case <-patience.C:
 			return fmt.Errorf("%w: revision %d, after %d", ErrBehind, revision, applied)
 		}
-	}
-}
-
-// signal wakes everybody who waits; the zero value is ready. It is guarded by its owner's lock.
-type signal struct{ ch chan struct{} }
-
-func (s *signal) wait() <-chan struct{} {
-	if s.ch == nil {
-		s.ch = make(chan struct{})
-	}
-	return s.ch
-}
-
-func (s *signal) broadcast() {
-	if s.ch != nil {
-		close(s.ch)
-		s.ch = nil
 	}
 }

@@ -49,6 +49,7 @@ func (c *Catalog) install(contents *Contents, pages []hugetable.NewPage) *releas
 	old := c.mu.current
 	next.loaded = old != nil && old.loaded
 	c.mu.current = next
+	c.mu.moved.Broadcast()
 	r := &releases{}
 	if old != nil {
 		c.passPins(old, next)

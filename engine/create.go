@@ -5,15 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/alteration"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/clone"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/comment"
 	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/definition"
+	"github.com/csmsql/csmsql/engine/dependency"
 	"github.com/csmsql/csmsql/engine/domain"
 	"github.com/csmsql/csmsql/engine/former"
 	"github.com/csmsql/csmsql/engine/index"
@@ -27,6 +30,7 @@ import (
 	"github.com/csmsql/csmsql/engine/template"
 	"github.com/csmsql/csmsql/engine/temporary"
 	"github.com/csmsql/csmsql/engine/upkeep"
+	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -376,4 +380,82 @@ func (st *Statement) truncate(ctx context.Context, head *statement.Truncate) (*R
 		return err
 	})
 	return done("TRUNCATE TABLE", 0), err
+}
+
+// A table that is made of a query has the types of its result, or there is no table: an ENUM that became text would
+// order in another way and take every word.
+
+// refuseUnlike is the error of a query with columns of types that would be stored as others.
+func (st *Statement) refuseUnlike(ctx context.Context, head *statement.CreateTableAs, in dialect.Source,
+	v *snapshot.View) error {
+	names, err := st.plan.Duck.Unlike()
+	if err != nil || names == nil {
+		return err
+	}
+	// Scans show columns of text as ENUMs, too: DuckDB is asked again without.
+	s := st.session
+	s.asDeclared = true
+	q, err := s.planQuery(ctx, in, v)
+	s.asDeclared = false
+	if err != nil {
+		return err
+	}
+	defer q.close()
+	if names, err = q.Duck.Unlike(); err != nil {
+		return err
+	}
+	return columntype.RefuseUnlike(names, q.schema, head.Columns)
+}
+
+// refuseInherited is the error of a query whose text says nothing of a collation and that has a column with one all the
+// same, of a temporary table or of a view. DuckDB tells of no type what its collation is; it is asked by comparing what
+// only one of them makes equal, or orders.
+func (s *Session) refuseInherited(ctx context.Context, query string, result *arrow.Schema, args []any,
+	v *snapshot.View) error {
+	if !s.temporary && !v.Collates() {
+		return nil
+	}
+	return definition.RefuseInherited(query, result, func(text string) ([]string, error) { return s.asked(ctx, v, text, args) })
+}
+
+// drop is DROP; what goes with what is named says package dependency.
+func (st *Statement) drop(ctx context.Context, head *statement.Drop) (*Rows, error) {
+	s := st.session
+	own, err := s.temporaryNames(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case (head.Object == statement.Sequence || head.Object == statement.Type) && len(head.Names) == 1:
+		if own, err = s.temporaryUnlisted(ctx, head.Object); err != nil || !own.Means(head.Names[0]) {
+			break
+		}
+		as, parsed := *st, *st.parsed
+		as.parsed, parsed.Head = &parsed, temporary.DropOf(head, st.parsed.Text)
+		return as.runPrivate(ctx, nil)
+	case head.Object.MayBeOwn() && len(head.Names) == 1 && own.Means(head.Names[0]):
+		return st.runPrivate(ctx, nil)
+	}
+	err = s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
+		return dependency.Command{
+			Head: head, Views: s.viewTexts(v), Sequences: s.sequenceChanges(tx, v), Notice: s.noticed, Point: st.parsed.PointAt,
+			Forget:        func(r []definition.Reference) error { return alteration.Forget(tx, r, s.noticed) },
+			TemporaryView: s.dropTemporaryView,
+		}.Run(ctx, tx)
+	})
+	return done("DROP "+strings.ToUpper(string(head.Object)), 0), err
+}
+
+// noticed tells the client something.
+func (s *Session) noticed(message, detail string) {
+	s.notice(Notice{Severity: "NOTICE", State: "00000", Message: message, Detail: detail})
+}
+
+// dropTemporaryView drops one of the session's own. Preconditions: a block is open; DuckDB's transaction ends as it does.
+func (s *Session) dropTemporaryView(name string) error {
+	s.yield()
+	if err := s.beginDuck(s.block); err != nil {
+		return err
+	}
+	s.changedTemporary()
+	return s.conn.Exec("DROP VIEW " + snapshot.TemporarySchema + "." + duckdb.QuoteIdentifier(name))
 }

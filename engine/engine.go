@@ -22,6 +22,7 @@ import (
 	"github.com/csmsql/csmsql/engine/check"
 	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/facts"
+	"github.com/csmsql/csmsql/engine/follow"
 	"github.com/csmsql/csmsql/engine/fragment"
 	"github.com/csmsql/csmsql/engine/gathering"
 	"github.com/csmsql/csmsql/engine/history"
@@ -91,6 +92,7 @@ type Engine struct {
 	fragmentSessions fragmentSessions
 	split            *split.Coordinator // nil before the database is open, and in a borrower
 	counts           service.Counts
+	follows          follow.Source
 
 	workers  *workforce.Workforce // nil: there are none
 	catalog  *catalog.Catalog     // nil in a borrower
@@ -106,6 +108,7 @@ type Engine struct {
 
 func newEngine(config Config) *Engine {
 	e := &Engine{config: config.withDefaults(), sessions: map[*Session]struct{}{}, started: time.Now(), life: lifetime.New(context.Background())}
+	e.follows = follow.NewHub(func() (*catalog.Contents, <-chan struct{}, error) { return e.catalog.Moved() })
 	e.facts.Guess, e.sequences = config.Guesses, sequence.NewKeeper()
 	e.transactions = &transaction.Node{Rows: rowlock.New(), Snapshot: e.snapshot, Begin: e.begin}
 	return e
@@ -234,7 +237,8 @@ func (e *Engine) Close() error {
 		return e.ended
 	}
 	defer close(e.life.Gone)
-	e.life.Await() // from here on there are no new sessions
+	e.follows.Close(lifetime.Closing) // calls wait for it
+	e.life.Await()                    // from here on there are no new sessions
 	for _, s := range e.openSessions() {
 		s.end(lifetime.Closing)
 	}
@@ -311,25 +315,9 @@ func (e *Engine) snapshot(ctx context.Context) (*lease.Lease, error) {
 	return lease.New(s, nil), nil
 }
 
-// trustworthy tells whether what was read since faults was counted may be handed out: no page was gone, nobody altered what by has read, and
-// a borrower still has its lease (E3).
+// trustworthy is lease.Trustworthy in this engine (E3).
 func (e *Engine) trustworthy(ctx context.Context, faults uint64, by *reader.Readings, l *lease.Lease) error {
-	if e.reader.Faults() != faults {
-		return sqlerror.New("58030", "the backing of lent memory on node %s disappeared while it was read: somebody truncated the region's file", e.reader.Node()).
-			WithHint("No row of this result can be trusted. Load the tables again.")
-	}
-	if err := by.Confirm(ctx); err != nil {
-		return l.ErrorOr(err, by)
-	}
-	if e.node != nil && e.node.Self != nil { // the bytes may be other nodes'
-		if err := l.Snapshot.Trust(by.InRegions()...); err != nil {
-			return err
-		}
-	}
-	if l.Check != nil {
-		return l.Check()
-	}
-	return nil
+	return l.Trustworthy(ctx, e.reader, faults, by, e.node != nil && e.node.Self != nil)
 }
 
 // Counters are the protocol's, by name.
@@ -396,6 +384,7 @@ func (e *Engine) attach(ctx context.Context, target string) error {
 		return err
 	}
 	e.config.Node, e.reader = attached.Node, attached.Reader
+	e.follows = follow.NewRemote(e.borrower.Await)
 	if err := e.openDatabase(attached.RegionBytes); err != nil {
 		return err
 	}

@@ -69,3 +69,44 @@ func ExampleSession_Exec() {
 	fmt.Println(result.Tag)
 	// Output: COMMIT
 }
+
+// A follower reads each version of a table in place as it is committed, beginning with the present one.
+func ExampleEngine_Follow() {
+	ctx := context.Background()
+	e, err := engine.Open(ctx, engine.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer e.Close()
+	s, err := e.Session(engine.SessionOptions{})
+	if err != nil {
+		panic(err)
+	}
+	defer s.Close()
+	if _, err := s.Exec(ctx, "CREATE TABLE orders (amount bigint)"); err != nil {
+		panic(err)
+	}
+	for version, err := range e.Follow(ctx, "orders") {
+		if err != nil {
+			panic(err)
+		}
+		if _, err := s.Exec(ctx, "INSERT INTO orders VALUES (10)"); err != nil { // another session, in its own time
+			panic(err)
+		}
+		rows, err := version.Query(ctx, "SELECT count(*) FROM orders")
+		if err != nil {
+			panic(err)
+		}
+		rows.Next()
+		count := rows.RecordBatch().Column(0).(*array.Int64).Value(0)
+		rows.Release()
+		fmt.Printf("version %d: %d orders\n", version.Number(), count)
+		if count == 2 {
+			break
+		}
+	}
+	// Output:
+	// version 1: 0 orders
+	// version 2: 1 orders
+	// version 3: 2 orders
+}

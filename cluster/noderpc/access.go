@@ -32,6 +32,7 @@ var accessOf = map[string]access{
 	nodepb.Node_Renew_FullMethodName:                   anybody,
 	nodepb.Node_Release_FullMethodName:                 anybody,
 	nodepb.Node_Acquire_FullMethodName:                 identified, // and of this machine, says the handler
+	nodepb.Node_Await_FullMethodName:                   anybody,
 	nodepb.Node_Status_FullMethodName:                  anybody,
 	nodepb.Node_Load_FullMethodName:                    anybody, // who may name files is the handler's to say
 	nodepb.Node_LoadTPCH_FullMethodName:                anybody,

@@ -9,7 +9,7 @@
 //	  │ Describe, Lease, Page, Status, Load      gRPC over         ▲ checked arguments, PeerOf(ctx)
 //	  ▼                                          unix socket,      │
 //	Client ── decode, check (N5) ◀─────────────  loopback, or ─▶ Server ── who calls, who may, bounds, panics, log, package refusal
-//	  ▲ Renew, Release                           mutual TLS        │   │
+//	  ▲ Renew, Release, Await                    mutual TLS        │   │
 //	package keeper ── renews every TTL/3                           │ tokens ── whose lease is it (N4)
 //	  │ Check(lease): by this machine's clock alone (N1)           ▼
 //	  ▼                                                          Lender (package lending)
@@ -73,7 +73,7 @@
 //
 // # Bounds
 //
-// Connections, streams per connection, calls (in all and of one peer), loads and fragments at once (ServerOptions), the
+// Connections, streams per connection, calls (in all and of one peer), loads, fragments and waits for news at once (ServerOptions), the
 // size of every message and the number of everything in it (limits.go), the time of every call but loads and fragments
 // (10 s unless the caller says otherwise, MaxCallTime in any case), progress reports that wait (one per step, 64
 // steps), leases of a borrower, the log's lines about refusals. What one peer may hold of the memory is package

@@ -25,6 +25,7 @@ type fakeNode struct {
 	describe func() (noderpc.Description, error)
 	lease    func(ctx context.Context, holder catalog.Holder) (*catalog.SnapshotRecord, error)
 	page     func(id catalog.PageID) ([]byte, error)
+	await    func(ctx context.Context, seen map[catalog.TableID]uint64) ([]catalog.TableID, error)
 	status   func(ctx context.Context) (noderpc.Status, error)
 	load     func(ctx context.Context, request noderpc.LoadRequest, progress func(noderpc.Progress)) (noderpc.LoadResult, error)
 
@@ -140,6 +141,14 @@ func (n *fakeNode) Release(_ context.Context, lease catalog.LeaseID) error {
 	delete(n.leases, lease)
 	n.released = append(n.released, lease)
 	return nil
+}
+
+func (n *fakeNode) Await(ctx context.Context, seen map[catalog.TableID]uint64) ([]catalog.TableID, error) {
+	if n.await != nil {
+		return n.await(ctx, seen)
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
 }
 
 func (n *fakeNode) Status(ctx context.Context) (noderpc.Status, error) {

@@ -16,6 +16,7 @@ import (
 type handlers struct {
 	nodepb.UnimplementedNodeServer
 	server *Server
+	during *serving
 }
 
 // protocolVersion changes when an older peer would misunderstand.

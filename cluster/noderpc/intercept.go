@@ -25,6 +25,7 @@ var waitsForNobody = map[string]bool{
 	nodepb.Node_Hello_FullMethodName:        true,
 	nodepb.Node_Renew_FullMethodName:        true,
 	nodepb.Node_Release_FullMethodName:      true,
+	nodepb.Node_Await_FullMethodName:        true, // it has places of its own (MaxAwaits), and does nothing in them
 	nodepb.Lending_Free_FullMethodName:      true,
 	nodepb.Lending_Unpin_FullMethodName:     true,
 	nodepb.Coordination_Ping_FullMethodName: true,

@@ -32,6 +32,7 @@ const (
 
 	maxOwnerBytes     = 1024    // of a quota: schema and table
 	maxGrantBytes     = 1 << 46 // of one extent: the address plan's window is hardly larger. The lender has narrower limits.
+	maxFollowed       = 1 << 12 // tables that one call waits for
 	maxQueryBytes     = 4 << 20 // of a fragment's SQL
 	maxFragmentTables = 1 << 12
 	maxFragmentChunks = 1 << 20 // of a fragment's tables together, and of its result

@@ -33,6 +33,9 @@ type Node interface {
 	// (docs/coherence.md, step 6). Only such a process asks for it; what it says of the extents is compared with the
 	// bytes.
 	Acquire(ctx context.Context, extents []descriptor.Extent) error
+	// Await returns when one of the tables is not the version any more that the caller has seen last, with those that
+	// are not; or with the error of ctx, which ends after a while.
+	Await(ctx context.Context, seen map[catalog.TableID]uint64) ([]catalog.TableID, error)
 	// Status says how the node is.
 	Status(ctx context.Context) (Status, error)
 	// Load reads files, as the node's user sees them, into a table. progress may be called from any goroutine until

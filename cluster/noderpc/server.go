@@ -40,6 +40,9 @@ type ServerOptions struct {
 	FilesOverTCP bool
 	// MaxFragments is how many fragments run, or keep their results, at once (default 64); more are refused (53000).
 	MaxFragments int
+	// MaxAwaits is how many calls wait for news of tables at once (default 1024), one of each process that follows
+	// some; more are refused (53000).
+	MaxAwaits int
 	// MaxCallTime bounds every call but loads and fragments, whatever its caller allows (default 1 min).
 	MaxCallTime time.Duration
 	// FragmentTTL is how long a fragment's result stays after the last word of a caller that vanished (default 10 s).
@@ -71,7 +74,7 @@ type ServerOptions struct {
 func (o ServerOptions) withDefaults() ServerOptions {
 	for field, value := range map[*int]int{
 		&o.MaxConnections: 1024, &o.MaxStreams: 128, &o.MaxCalls: 256, &o.MaxLoads: 4, &o.MaxMessageBytes: DefaultMaxMessageBytes,
-		&o.MaxFragments: 64,
+		&o.MaxFragments: 64, &o.MaxAwaits: 1024,
 	} {
 		if *field <= 0 {
 			*field = value
@@ -107,6 +110,7 @@ type Server struct {
 	calls       chan struct{} // each of these holds as many tokens as calls of its kind are under way
 	loads       chan struct{}
 	fragments   chan struct{}
+	awaits      chan struct{}
 	shares      shares
 	connections *connections
 }
@@ -117,7 +121,7 @@ func NewServer(node Node, options ServerOptions) *Server {
 	return &Server{
 		node: node, options: options, tokens: newTokens(),
 		calls: make(chan struct{}, options.MaxCalls), loads: make(chan struct{}, options.MaxLoads),
-		fragments:   make(chan struct{}, options.MaxFragments),
+		fragments: make(chan struct{}, options.MaxFragments), awaits: make(chan struct{}, options.MaxAwaits),
 		connections: newConnections(options.MaxConnections, options.Certificate, options.Refusals),
 	}
 }
@@ -157,7 +161,7 @@ func (s *Server) newGRPC(during *serving) *grpc.Server {
 		grpc.UnaryInterceptor(s.unary),
 		grpc.StreamInterceptor(s.stream),
 	)
-	nodepb.RegisterNodeServer(g, handlers{server: s})
+	nodepb.RegisterNodeServer(g, handlers{server: s, during: during})
 	nodepb.RegisterLendingServer(g, lendingHandlers{server: s})
 	nodepb.RegisterCoordinationServer(g, coordinationHandlers{server: s})
 	nodepb.RegisterAdministrationServer(g, administrationHandlers{server: s})

@@ -258,6 +258,14 @@ func lost(err error) bool {
 	return errors.Is(err, noderpc.ErrRestarted) || errors.As(err, &state) && state.SQLState() == "08006"
 }
 
+// Await is asked of the node's present process: which of the tables are not the versions any more that were seen last.
+func (r *Borrower) Await(ctx context.Context, seen map[catalog.TableID]uint64) ([]catalog.TableID, error) {
+	r.mu.Lock()
+	client := r.client
+	r.mu.Unlock()
+	return client.Await(ctx, seen)
+}
+
 // acquire has the node do it, whose caches are this process' as well.
 func (r *Borrower) acquire(ctx context.Context, x *descriptor.Extent) error {
 	r.mu.Lock()

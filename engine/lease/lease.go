@@ -1,10 +1,12 @@
 package lease
 
 import (
+	"context"
 	"sync/atomic"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/reader"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Lease counts the users of a snapshot; the last one gives it back. Safe for concurrent use.
@@ -50,4 +52,27 @@ func (l *Lease) ErrorOr(err error, by *reader.Readings) error {
 		}
 	}
 	return reader.OfAnother(err, by, l.Snapshot.Trust)
+}
+
+// Trustworthy tells whether what was read since faults were counted may be handed out: no page was gone, nobody altered
+// what by has read, and a borrower still has its lease. shared: the bytes may be other nodes'.
+func (l *Lease) Trustworthy(ctx context.Context, r *reader.Reader, faults uint64, by *reader.Readings,
+	shared bool) error {
+	if r.Faults() != faults {
+		return sqlerror.New("58030", "the backing of lent memory on node %s disappeared while it was read: "+
+			"somebody truncated the region's file", r.Node()).
+			WithHint("No row of this result can be trusted. Load the tables again.")
+	}
+	if err := by.Confirm(ctx); err != nil {
+		return l.ErrorOr(err, by)
+	}
+	if shared {
+		if err := l.Snapshot.Trust(by.InRegions()...); err != nil {
+			return err
+		}
+	}
+	if l.Check != nil {
+		return l.Check()
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/facts"
+	"github.com/csmsql/csmsql/engine/follow"
 	"github.com/csmsql/csmsql/engine/lifetime"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/upkeep"
@@ -42,6 +43,8 @@ type Config struct {
 	Life       *lifetime.Lifetime
 	Loads      Loads
 	Statements Statements
+	// Followed says when tables change.
+	Followed follow.Source
 	// LeaseTTL is for borrowers that name none.
 	LeaseTTL time.Duration
 	Log      *slog.Logger
@@ -164,6 +167,17 @@ func (s *node) Release(_ context.Context, lease catalog.LeaseID) error {
 	}
 	defer s.Life.Leave()
 	return s.Node.Catalog.ReleaseLease(lease)
+}
+
+// Await implements noderpc.Node.
+func (s *node) Await(ctx context.Context, seen map[catalog.TableID]uint64) ([]catalog.TableID, error) {
+	ctx, leave, err := s.Life.Call(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	changed, err := s.Followed.Await(ctx, seen)
+	return changed, s.Life.CauseOf(err)
 }
 
 // Status implements noderpc.Node.

@@ -16,7 +16,7 @@ import (
 const module = "github.com/csmsql/csmsql/"
 
 // everywhere may be imported by any package: they know none of ours, and cost nothing in production.
-var everywhere = []string{"internal/bytesize", "internal/invariants", "internal/faults", "internal/spelling", "internal/counted", "internal/tally", "internal/filelock", "internal/idlethreads", "internal/mark", "internal/persistent", "internal/enumeration", "sql/lex", "sql/edit", "sql/tree", "sql/sqlerror"}
+var everywhere = []string{"internal/bytesize", "internal/invariants", "internal/faults", "internal/spelling", "internal/counted", "internal/tally", "internal/filelock", "internal/idlethreads", "internal/mark", "internal/persistent", "internal/signal", "internal/enumeration", "sql/lex", "sql/edit", "sql/tree", "sql/sqlerror"}
 
 // allowed says which of our own packages a folder and those below it may import (beside themselves and
 // everywhere). The longest entry that matches a package counts.
@@ -52,6 +52,7 @@ var allowed = map[string][]string{
 	"engine/facts":         {"engine/account", "engine/reader", "sql/optimization", "catalog", "exec/plan", "memregion"},
 	"engine/member":        {"engine/custody", "engine/fabric", "engine/placement", "engine/reader", "catalog", "cluster", "coherence", "memregion"},
 	"engine/compaction":    {"catalog"},
+	"engine/follow":        {"engine/snapshot", "catalog", "sql/statement"},
 	"engine/upkeep":        {"engine/columntype", "engine/compaction", "engine/constraint", "engine/custody", "engine/facts", "engine/ingest", "engine/lineage", "engine/member", "engine/order", "engine/placement", "engine/reader", "catalog", "cluster/noderpc", "exec/duckdb", "memregion", "queries/dbgen", "sql/statement"},
 	"engine/conform":       {"catalog"},
 	"engine/cast":          {"engine/columntype", "engine/conform", "engine/ingest", "exec/duckdb", "sql/dialect", "sql/literal", "sql/statement"},
@@ -61,7 +62,7 @@ var allowed = map[string][]string{
 	"engine/load":          {"engine/materialized", "engine/cast", "engine/columntype", "engine/check", "engine/conform", "engine/custody", "engine/files", "engine/ingest", "engine/lineage", "engine/member", "engine/reference", "engine/upkeep", "catalog", "cluster/noderpc", "exec/duckdb", "queries/dbgen", "sql/dialect"},
 	"engine/assembly":      {"engine/materialized", "engine/cast", "engine/check", "engine/columntype", "engine/custody", "engine/ingest", "engine/lifetime", "engine/member", "engine/placement", "engine/reference", "engine/upkeep", "catalog", "exec/duckdb"},
 	"engine/borrower":      {"engine/fabric", "engine/lease", "engine/lifetime", "engine/member", "engine/reader", "catalog", "cluster", "coherence", "memregion"},
-	"engine/service":       {"engine/compaction", "engine/facts", "engine/lifetime", "engine/member", "engine/reader", "engine/upkeep", "catalog", "cluster", "coherence", "exec/duckdb", "engine/overdue", "engine/worker"},
+	"engine/service":       {"engine/compaction", "engine/facts", "engine/follow", "engine/lifetime", "engine/member", "engine/reader", "engine/upkeep", "catalog", "cluster", "coherence", "exec/duckdb", "engine/overdue", "engine/worker"},
 	"engine/scan":          {"engine/materialized", "engine/facts", "engine/filter", "engine/order", "engine/reader", "sql/optimization", "catalog", "exec/duckdb", "exec/plan"},
 	"engine/names":         {"catalog", "exec/duckdb", "sql/bind", "sql/dialect", "sql/pgcatalog", "sql/past"},
 	"engine/budget":        {"engine/account", "engine/conform", "engine/ingest", "exec/duckdb", "memregion"},
@@ -143,6 +144,7 @@ var allowed = map[string][]string{
 	"internal/mark":        {},
 	"internal/enumeration": {},
 	"internal/persistent":  {},
+	"internal/signal":      {},
 	"internal/sqllist":     {},
 	"internal/grammar":     {},
 	"internal/testfabric":  {"memregion"},

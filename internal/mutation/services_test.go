@@ -28,7 +28,7 @@ var ofPlans = []mutation.Mutation{
 		Old: "request.Settings[setting.PlanCacheMode] == setting.ForceCustomPlan ||", New: "request.Settings[setting.PlanCacheMode] == setting.ForceCustomPlan && !ON ||"},
 	{Name: "text-is-not-shown-as-it-is-declared", File: "engine/settings.go", Breaks: "a table has the types of its query", Tests: runs("^TestQueriesOfTypesThatTablesDoNotKeep$"),
 		Old: "\tif s.asDeclared {\n", New: "\tif s.asDeclared && !ON {\n"},
-	{Name: "text-stays-as-it-is-declared", File: "engine/resulttypes.go", Breaks: "O2", Tests: runs("^TestTextIsShownAsENUMAfterCreateTableAs$"),
+	{Name: "text-stays-as-it-is-declared", File: "engine/create.go", Breaks: "O2", Tests: runs("^TestTextIsShownAsENUMAfterCreateTableAs$"),
 		Old: "\ts.asDeclared = false\n"},
 }
 

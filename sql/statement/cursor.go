@@ -208,6 +208,19 @@ func (c *cursor) name() (Name, error) {
 		HintText: "A name has at most three parts: database.schema.table."}
 }
 
+// ParseName reads the name of a table as SQL writes it, of up to three parts.
+func ParseName(text string) (Name, error) {
+	if err := encodingError(text); err != nil {
+		return Name{}, err
+	}
+	c := newCursor(text)
+	name, err := c.name()
+	if err == nil && c.peek(0).Kind != lex.End {
+		err = c.unexpected()
+	}
+	return name, err
+}
+
 // list takes one or more names.
 func (c *cursor) list() ([]Name, error) {
 	var out []Name

@@ -134,7 +134,7 @@ func (x Error_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Error_Kind.Descriptor instead.
 func (Error_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{37, 0}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{40, 0}
 }
 
 type HelloRequest struct {
@@ -1135,6 +1135,146 @@ func (*AcquireResponse) Descriptor() ([]byte, []int) {
 	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{17}
 }
 
+type AwaitRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Seen          []*SeenTable           `protobuf:"bytes,1,rep,name=seen,proto3" json:"seen,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AwaitRequest) Reset() {
+	*x = AwaitRequest{}
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AwaitRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AwaitRequest) ProtoMessage() {}
+
+func (x *AwaitRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AwaitRequest.ProtoReflect.Descriptor instead.
+func (*AwaitRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *AwaitRequest) GetSeen() []*SeenTable {
+	if x != nil {
+		return x.Seen
+	}
+	return nil
+}
+
+type SeenTable struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Table         uint64                 `protobuf:"varint,1,opt,name=table,proto3" json:"table,omitempty"`
+	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SeenTable) Reset() {
+	*x = SeenTable{}
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SeenTable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SeenTable) ProtoMessage() {}
+
+func (x *SeenTable) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SeenTable.ProtoReflect.Descriptor instead.
+func (*SeenTable) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *SeenTable) GetTable() uint64 {
+	if x != nil {
+		return x.Table
+	}
+	return 0
+}
+
+func (x *SeenTable) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+type AwaitResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Changed       []uint64               `protobuf:"varint,1,rep,packed,name=changed,proto3" json:"changed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AwaitResponse) Reset() {
+	*x = AwaitResponse{}
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AwaitResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AwaitResponse) ProtoMessage() {}
+
+func (x *AwaitResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AwaitResponse.ProtoReflect.Descriptor instead.
+func (*AwaitResponse) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *AwaitResponse) GetChanged() []uint64 {
+	if x != nil {
+		return x.Changed
+	}
+	return nil
+}
+
 type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1143,7 +1283,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[18]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1155,7 +1295,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[18]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1168,7 +1308,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{18}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{21}
 }
 
 type StatusResponse struct {
@@ -1187,7 +1327,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[19]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1199,7 +1339,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[19]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1212,7 +1352,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{19}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *StatusResponse) GetNode() *NodeStatus {
@@ -1285,7 +1425,7 @@ type OverdueStatus struct {
 
 func (x *OverdueStatus) Reset() {
 	*x = OverdueStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[20]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1297,7 +1437,7 @@ func (x *OverdueStatus) String() string {
 func (*OverdueStatus) ProtoMessage() {}
 
 func (x *OverdueStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[20]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1310,7 +1450,7 @@ func (x *OverdueStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverdueStatus.ProtoReflect.Descriptor instead.
 func (*OverdueStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{20}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *OverdueStatus) GetSession() uint32 {
@@ -1360,7 +1500,7 @@ type HolderStatus struct {
 
 func (x *HolderStatus) Reset() {
 	*x = HolderStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[21]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1372,7 +1512,7 @@ func (x *HolderStatus) String() string {
 func (*HolderStatus) ProtoMessage() {}
 
 func (x *HolderStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[21]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1385,7 +1525,7 @@ func (x *HolderStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HolderStatus.ProtoReflect.Descriptor instead.
 func (*HolderStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{21}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *HolderStatus) GetHolder() string {
@@ -1424,7 +1564,7 @@ type WorkerStatus struct {
 
 func (x *WorkerStatus) Reset() {
 	*x = WorkerStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[22]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1436,7 +1576,7 @@ func (x *WorkerStatus) String() string {
 func (*WorkerStatus) ProtoMessage() {}
 
 func (x *WorkerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[22]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1449,7 +1589,7 @@ func (x *WorkerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerStatus.ProtoReflect.Descriptor instead.
 func (*WorkerStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{22}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *WorkerStatus) GetProcess() int64 {
@@ -1510,7 +1650,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[23]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1522,7 +1662,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[23]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1535,7 +1675,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{23}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *NodeStatus) GetName() string {
@@ -1608,7 +1748,7 @@ type RegionStatus struct {
 
 func (x *RegionStatus) Reset() {
 	*x = RegionStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[24]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1620,7 +1760,7 @@ func (x *RegionStatus) String() string {
 func (*RegionStatus) ProtoMessage() {}
 
 func (x *RegionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[24]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1633,7 +1773,7 @@ func (x *RegionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegionStatus.ProtoReflect.Descriptor instead.
 func (*RegionStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{24}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RegionStatus) GetRegion() *Region {
@@ -1694,7 +1834,7 @@ type TableStatus struct {
 
 func (x *TableStatus) Reset() {
 	*x = TableStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[25]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1706,7 +1846,7 @@ func (x *TableStatus) String() string {
 func (*TableStatus) ProtoMessage() {}
 
 func (x *TableStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[25]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1719,7 +1859,7 @@ func (x *TableStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableStatus.ProtoReflect.Descriptor instead.
 func (*TableStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{25}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TableStatus) GetSchema() string {
@@ -1792,7 +1932,7 @@ type LeaseStatus struct {
 
 func (x *LeaseStatus) Reset() {
 	*x = LeaseStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[26]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1804,7 +1944,7 @@ func (x *LeaseStatus) String() string {
 func (*LeaseStatus) ProtoMessage() {}
 
 func (x *LeaseStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[26]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1817,7 +1957,7 @@ func (x *LeaseStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseStatus.ProtoReflect.Descriptor instead.
 func (*LeaseStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{26}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *LeaseStatus) GetId() uint64 {
@@ -1873,7 +2013,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[27]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1885,7 +2025,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[27]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1898,7 +2038,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{27}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Counter) GetName() string {
@@ -1938,7 +2078,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[28]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1950,7 +2090,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[28]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1963,7 +2103,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{28}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *LoadRequest) GetSchema() string {
@@ -2035,7 +2175,7 @@ type TPCHRequest struct {
 
 func (x *TPCHRequest) Reset() {
 	*x = TPCHRequest{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[29]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2047,7 +2187,7 @@ func (x *TPCHRequest) String() string {
 func (*TPCHRequest) ProtoMessage() {}
 
 func (x *TPCHRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[29]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2060,7 +2200,7 @@ func (x *TPCHRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TPCHRequest.ProtoReflect.Descriptor instead.
 func (*TPCHRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{29}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TPCHRequest) GetScaleFactor() float64 {
@@ -2112,7 +2252,7 @@ type LoadEvent struct {
 
 func (x *LoadEvent) Reset() {
 	*x = LoadEvent{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[30]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2124,7 +2264,7 @@ func (x *LoadEvent) String() string {
 func (*LoadEvent) ProtoMessage() {}
 
 func (x *LoadEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[30]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2137,7 +2277,7 @@ func (x *LoadEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadEvent.ProtoReflect.Descriptor instead.
 func (*LoadEvent) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{30}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *LoadEvent) GetEvent() isLoadEvent_Event {
@@ -2206,7 +2346,7 @@ type VerifyRequest struct {
 
 func (x *VerifyRequest) Reset() {
 	*x = VerifyRequest{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[31]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2218,7 +2358,7 @@ func (x *VerifyRequest) String() string {
 func (*VerifyRequest) ProtoMessage() {}
 
 func (x *VerifyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[31]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2231,7 +2371,7 @@ func (x *VerifyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifyRequest.ProtoReflect.Descriptor instead.
 func (*VerifyRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{31}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *VerifyRequest) GetTables() []*TableName {
@@ -2251,7 +2391,7 @@ type TableName struct {
 
 func (x *TableName) Reset() {
 	*x = TableName{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[32]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2263,7 +2403,7 @@ func (x *TableName) String() string {
 func (*TableName) ProtoMessage() {}
 
 func (x *TableName) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[32]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2276,7 +2416,7 @@ func (x *TableName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableName.ProtoReflect.Descriptor instead.
 func (*TableName) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{32}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TableName) GetSchema() string {
@@ -2308,7 +2448,7 @@ type VerifyResult struct {
 
 func (x *VerifyResult) Reset() {
 	*x = VerifyResult{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[33]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2320,7 +2460,7 @@ func (x *VerifyResult) String() string {
 func (*VerifyResult) ProtoMessage() {}
 
 func (x *VerifyResult) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[33]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2333,7 +2473,7 @@ func (x *VerifyResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifyResult.ProtoReflect.Descriptor instead.
 func (*VerifyResult) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{33}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *VerifyResult) GetTables() int64 {
@@ -2394,7 +2534,7 @@ type DamagedReplica struct {
 
 func (x *DamagedReplica) Reset() {
 	*x = DamagedReplica{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[34]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2406,7 +2546,7 @@ func (x *DamagedReplica) String() string {
 func (*DamagedReplica) ProtoMessage() {}
 
 func (x *DamagedReplica) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[34]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2419,7 +2559,7 @@ func (x *DamagedReplica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedReplica.ProtoReflect.Descriptor instead.
 func (*DamagedReplica) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{34}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DamagedReplica) GetTable() *TableName {
@@ -2484,7 +2624,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[35]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2496,7 +2636,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[35]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2509,7 +2649,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{35}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Progress) GetStep() string {
@@ -2559,7 +2699,7 @@ type LoadResult struct {
 
 func (x *LoadResult) Reset() {
 	*x = LoadResult{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[36]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2571,7 +2711,7 @@ func (x *LoadResult) String() string {
 func (*LoadResult) ProtoMessage() {}
 
 func (x *LoadResult) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[36]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2584,7 +2724,7 @@ func (x *LoadResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadResult.ProtoReflect.Descriptor instead.
 func (*LoadResult) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{36}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *LoadResult) GetRows() int64 {
@@ -2630,7 +2770,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[37]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2642,7 +2782,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[37]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2655,7 +2795,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{37}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Error) GetState() string {
@@ -2768,7 +2908,14 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\x06length\x18\x04 \x01(\x03R\x06length\x12\x16\n" +
 	"\x06sealed\x18\x05 \x01(\x03R\x06sealed\x12\x1a\n" +
 	"\bchecksum\x18\x06 \x01(\x06R\bchecksum\"\x11\n" +
-	"\x0fAcquireResponse\"\x0f\n" +
+	"\x0fAcquireResponse\"=\n" +
+	"\fAwaitRequest\x12-\n" +
+	"\x04seen\x18\x01 \x03(\v2\x19.csmsql.node.v1.SeenTableR\x04seen\";\n" +
+	"\tSeenTable\x12\x14\n" +
+	"\x05table\x18\x01 \x01(\x04R\x05table\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\")\n" +
+	"\rAwaitResponse\x12\x18\n" +
+	"\achanged\x18\x01 \x03(\x04R\achanged\"\x0f\n" +
 	"\rStatusRequest\"\xc0\x03\n" +
 	"\x0eStatusResponse\x12.\n" +
 	"\x04node\x18\x01 \x01(\v2\x1a.csmsql.node.v1.NodeStatusR\x04node\x126\n" +
@@ -2913,7 +3060,7 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\x15LOAD_MODE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10LOAD_MODE_CREATE\x10\x01\x12\x15\n" +
 	"\x11LOAD_MODE_REPLACE\x10\x02\x12\x14\n" +
-	"\x10LOAD_MODE_APPEND\x10\x032\x94\x06\n" +
+	"\x10LOAD_MODE_APPEND\x10\x032\xda\x06\n" +
 	"\x04Node\x12D\n" +
 	"\x05Hello\x12\x1c.csmsql.node.v1.HelloRequest\x1a\x1d.csmsql.node.v1.HelloResponse\x12H\n" +
 	"\bDescribe\x12\x1f.csmsql.node.v1.DescribeRequest\x1a\x1b.csmsql.node.v1.Description\x12D\n" +
@@ -2921,7 +3068,8 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\x04Page\x12\x1b.csmsql.node.v1.PageRequest\x1a\x1c.csmsql.node.v1.PageResponse\x12D\n" +
 	"\x05Renew\x12\x1c.csmsql.node.v1.RenewRequest\x1a\x1d.csmsql.node.v1.RenewResponse\x12J\n" +
 	"\aRelease\x12\x1e.csmsql.node.v1.ReleaseRequest\x1a\x1f.csmsql.node.v1.ReleaseResponse\x12J\n" +
-	"\aAcquire\x12\x1e.csmsql.node.v1.AcquireRequest\x1a\x1f.csmsql.node.v1.AcquireResponse\x12G\n" +
+	"\aAcquire\x12\x1e.csmsql.node.v1.AcquireRequest\x1a\x1f.csmsql.node.v1.AcquireResponse\x12D\n" +
+	"\x05Await\x12\x1c.csmsql.node.v1.AwaitRequest\x1a\x1d.csmsql.node.v1.AwaitResponse\x12G\n" +
 	"\x06Status\x12\x1d.csmsql.node.v1.StatusRequest\x1a\x1e.csmsql.node.v1.StatusResponse\x12@\n" +
 	"\x04Load\x12\x1b.csmsql.node.v1.LoadRequest\x1a\x19.csmsql.node.v1.LoadEvent0\x01\x12D\n" +
 	"\bLoadTPCH\x12\x1b.csmsql.node.v1.TPCHRequest\x1a\x19.csmsql.node.v1.LoadEvent0\x01\x12D\n" +
@@ -2940,7 +3088,7 @@ func file_cluster_noderpc_nodepb_node_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_noderpc_nodepb_node_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_cluster_noderpc_nodepb_node_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_cluster_noderpc_nodepb_node_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_cluster_noderpc_nodepb_node_proto_goTypes = []any{
 	(LoadMode)(0),           // 0: csmsql.node.v1.LoadMode
 	(Error_Kind)(0),         // 1: csmsql.node.v1.Error.Kind
@@ -2962,27 +3110,30 @@ var file_cluster_noderpc_nodepb_node_proto_goTypes = []any{
 	(*AcquireRequest)(nil),  // 17: csmsql.node.v1.AcquireRequest
 	(*SealedExtent)(nil),    // 18: csmsql.node.v1.SealedExtent
 	(*AcquireResponse)(nil), // 19: csmsql.node.v1.AcquireResponse
-	(*StatusRequest)(nil),   // 20: csmsql.node.v1.StatusRequest
-	(*StatusResponse)(nil),  // 21: csmsql.node.v1.StatusResponse
-	(*OverdueStatus)(nil),   // 22: csmsql.node.v1.OverdueStatus
-	(*HolderStatus)(nil),    // 23: csmsql.node.v1.HolderStatus
-	(*WorkerStatus)(nil),    // 24: csmsql.node.v1.WorkerStatus
-	(*NodeStatus)(nil),      // 25: csmsql.node.v1.NodeStatus
-	(*RegionStatus)(nil),    // 26: csmsql.node.v1.RegionStatus
-	(*TableStatus)(nil),     // 27: csmsql.node.v1.TableStatus
-	(*LeaseStatus)(nil),     // 28: csmsql.node.v1.LeaseStatus
-	(*Counter)(nil),         // 29: csmsql.node.v1.Counter
-	(*LoadRequest)(nil),     // 30: csmsql.node.v1.LoadRequest
-	(*TPCHRequest)(nil),     // 31: csmsql.node.v1.TPCHRequest
-	(*LoadEvent)(nil),       // 32: csmsql.node.v1.LoadEvent
-	(*VerifyRequest)(nil),   // 33: csmsql.node.v1.VerifyRequest
-	(*TableName)(nil),       // 34: csmsql.node.v1.TableName
-	(*VerifyResult)(nil),    // 35: csmsql.node.v1.VerifyResult
-	(*DamagedReplica)(nil),  // 36: csmsql.node.v1.DamagedReplica
-	(*Progress)(nil),        // 37: csmsql.node.v1.Progress
-	(*LoadResult)(nil),      // 38: csmsql.node.v1.LoadResult
-	(*Error)(nil),           // 39: csmsql.node.v1.Error
-	nil,                     // 40: csmsql.node.v1.LoadRequest.ParametersEntry
+	(*AwaitRequest)(nil),    // 20: csmsql.node.v1.AwaitRequest
+	(*SeenTable)(nil),       // 21: csmsql.node.v1.SeenTable
+	(*AwaitResponse)(nil),   // 22: csmsql.node.v1.AwaitResponse
+	(*StatusRequest)(nil),   // 23: csmsql.node.v1.StatusRequest
+	(*StatusResponse)(nil),  // 24: csmsql.node.v1.StatusResponse
+	(*OverdueStatus)(nil),   // 25: csmsql.node.v1.OverdueStatus
+	(*HolderStatus)(nil),    // 26: csmsql.node.v1.HolderStatus
+	(*WorkerStatus)(nil),    // 27: csmsql.node.v1.WorkerStatus
+	(*NodeStatus)(nil),      // 28: csmsql.node.v1.NodeStatus
+	(*RegionStatus)(nil),    // 29: csmsql.node.v1.RegionStatus
+	(*TableStatus)(nil),     // 30: csmsql.node.v1.TableStatus
+	(*LeaseStatus)(nil),     // 31: csmsql.node.v1.LeaseStatus
+	(*Counter)(nil),         // 32: csmsql.node.v1.Counter
+	(*LoadRequest)(nil),     // 33: csmsql.node.v1.LoadRequest
+	(*TPCHRequest)(nil),     // 34: csmsql.node.v1.TPCHRequest
+	(*LoadEvent)(nil),       // 35: csmsql.node.v1.LoadEvent
+	(*VerifyRequest)(nil),   // 36: csmsql.node.v1.VerifyRequest
+	(*TableName)(nil),       // 37: csmsql.node.v1.TableName
+	(*VerifyResult)(nil),    // 38: csmsql.node.v1.VerifyResult
+	(*DamagedReplica)(nil),  // 39: csmsql.node.v1.DamagedReplica
+	(*Progress)(nil),        // 40: csmsql.node.v1.Progress
+	(*LoadResult)(nil),      // 41: csmsql.node.v1.LoadResult
+	(*Error)(nil),           // 42: csmsql.node.v1.Error
+	nil,                     // 43: csmsql.node.v1.LoadRequest.ParametersEntry
 }
 var file_cluster_noderpc_nodepb_node_proto_depIdxs = []int32{
 	6,  // 0: csmsql.node.v1.Description.regions:type_name -> csmsql.node.v1.Region
@@ -2991,52 +3142,55 @@ var file_cluster_noderpc_nodepb_node_proto_depIdxs = []int32{
 	10, // 3: csmsql.node.v1.RenewRequest.leases:type_name -> csmsql.node.v1.LeaseToken
 	10, // 4: csmsql.node.v1.ReleaseRequest.leases:type_name -> csmsql.node.v1.LeaseToken
 	18, // 5: csmsql.node.v1.AcquireRequest.extents:type_name -> csmsql.node.v1.SealedExtent
-	25, // 6: csmsql.node.v1.StatusResponse.node:type_name -> csmsql.node.v1.NodeStatus
-	26, // 7: csmsql.node.v1.StatusResponse.regions:type_name -> csmsql.node.v1.RegionStatus
-	27, // 8: csmsql.node.v1.StatusResponse.tables:type_name -> csmsql.node.v1.TableStatus
-	28, // 9: csmsql.node.v1.StatusResponse.leases:type_name -> csmsql.node.v1.LeaseStatus
-	29, // 10: csmsql.node.v1.StatusResponse.counters:type_name -> csmsql.node.v1.Counter
-	23, // 11: csmsql.node.v1.StatusResponse.holders:type_name -> csmsql.node.v1.HolderStatus
-	24, // 12: csmsql.node.v1.StatusResponse.workers:type_name -> csmsql.node.v1.WorkerStatus
-	22, // 13: csmsql.node.v1.StatusResponse.overdue:type_name -> csmsql.node.v1.OverdueStatus
-	7,  // 14: csmsql.node.v1.NodeStatus.frontend:type_name -> csmsql.node.v1.Frontend
-	6,  // 15: csmsql.node.v1.RegionStatus.region:type_name -> csmsql.node.v1.Region
-	0,  // 16: csmsql.node.v1.LoadRequest.mode:type_name -> csmsql.node.v1.LoadMode
-	40, // 17: csmsql.node.v1.LoadRequest.parameters:type_name -> csmsql.node.v1.LoadRequest.ParametersEntry
-	37, // 18: csmsql.node.v1.LoadEvent.progress:type_name -> csmsql.node.v1.Progress
-	38, // 19: csmsql.node.v1.LoadEvent.result:type_name -> csmsql.node.v1.LoadResult
-	35, // 20: csmsql.node.v1.LoadEvent.verified:type_name -> csmsql.node.v1.VerifyResult
-	34, // 21: csmsql.node.v1.VerifyRequest.tables:type_name -> csmsql.node.v1.TableName
-	36, // 22: csmsql.node.v1.VerifyResult.damaged:type_name -> csmsql.node.v1.DamagedReplica
-	34, // 23: csmsql.node.v1.DamagedReplica.table:type_name -> csmsql.node.v1.TableName
-	1,  // 24: csmsql.node.v1.Error.kind:type_name -> csmsql.node.v1.Error.Kind
-	2,  // 25: csmsql.node.v1.Node.Hello:input_type -> csmsql.node.v1.HelloRequest
-	4,  // 26: csmsql.node.v1.Node.Describe:input_type -> csmsql.node.v1.DescribeRequest
-	8,  // 27: csmsql.node.v1.Node.Lease:input_type -> csmsql.node.v1.LeaseRequest
-	11, // 28: csmsql.node.v1.Node.Page:input_type -> csmsql.node.v1.PageRequest
-	13, // 29: csmsql.node.v1.Node.Renew:input_type -> csmsql.node.v1.RenewRequest
-	15, // 30: csmsql.node.v1.Node.Release:input_type -> csmsql.node.v1.ReleaseRequest
-	17, // 31: csmsql.node.v1.Node.Acquire:input_type -> csmsql.node.v1.AcquireRequest
-	20, // 32: csmsql.node.v1.Node.Status:input_type -> csmsql.node.v1.StatusRequest
-	30, // 33: csmsql.node.v1.Node.Load:input_type -> csmsql.node.v1.LoadRequest
-	31, // 34: csmsql.node.v1.Node.LoadTPCH:input_type -> csmsql.node.v1.TPCHRequest
-	33, // 35: csmsql.node.v1.Node.Verify:input_type -> csmsql.node.v1.VerifyRequest
-	3,  // 36: csmsql.node.v1.Node.Hello:output_type -> csmsql.node.v1.HelloResponse
-	5,  // 37: csmsql.node.v1.Node.Describe:output_type -> csmsql.node.v1.Description
-	9,  // 38: csmsql.node.v1.Node.Lease:output_type -> csmsql.node.v1.LeaseResponse
-	12, // 39: csmsql.node.v1.Node.Page:output_type -> csmsql.node.v1.PageResponse
-	14, // 40: csmsql.node.v1.Node.Renew:output_type -> csmsql.node.v1.RenewResponse
-	16, // 41: csmsql.node.v1.Node.Release:output_type -> csmsql.node.v1.ReleaseResponse
-	19, // 42: csmsql.node.v1.Node.Acquire:output_type -> csmsql.node.v1.AcquireResponse
-	21, // 43: csmsql.node.v1.Node.Status:output_type -> csmsql.node.v1.StatusResponse
-	32, // 44: csmsql.node.v1.Node.Load:output_type -> csmsql.node.v1.LoadEvent
-	32, // 45: csmsql.node.v1.Node.LoadTPCH:output_type -> csmsql.node.v1.LoadEvent
-	32, // 46: csmsql.node.v1.Node.Verify:output_type -> csmsql.node.v1.LoadEvent
-	36, // [36:47] is the sub-list for method output_type
-	25, // [25:36] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	21, // 6: csmsql.node.v1.AwaitRequest.seen:type_name -> csmsql.node.v1.SeenTable
+	28, // 7: csmsql.node.v1.StatusResponse.node:type_name -> csmsql.node.v1.NodeStatus
+	29, // 8: csmsql.node.v1.StatusResponse.regions:type_name -> csmsql.node.v1.RegionStatus
+	30, // 9: csmsql.node.v1.StatusResponse.tables:type_name -> csmsql.node.v1.TableStatus
+	31, // 10: csmsql.node.v1.StatusResponse.leases:type_name -> csmsql.node.v1.LeaseStatus
+	32, // 11: csmsql.node.v1.StatusResponse.counters:type_name -> csmsql.node.v1.Counter
+	26, // 12: csmsql.node.v1.StatusResponse.holders:type_name -> csmsql.node.v1.HolderStatus
+	27, // 13: csmsql.node.v1.StatusResponse.workers:type_name -> csmsql.node.v1.WorkerStatus
+	25, // 14: csmsql.node.v1.StatusResponse.overdue:type_name -> csmsql.node.v1.OverdueStatus
+	7,  // 15: csmsql.node.v1.NodeStatus.frontend:type_name -> csmsql.node.v1.Frontend
+	6,  // 16: csmsql.node.v1.RegionStatus.region:type_name -> csmsql.node.v1.Region
+	0,  // 17: csmsql.node.v1.LoadRequest.mode:type_name -> csmsql.node.v1.LoadMode
+	43, // 18: csmsql.node.v1.LoadRequest.parameters:type_name -> csmsql.node.v1.LoadRequest.ParametersEntry
+	40, // 19: csmsql.node.v1.LoadEvent.progress:type_name -> csmsql.node.v1.Progress
+	41, // 20: csmsql.node.v1.LoadEvent.result:type_name -> csmsql.node.v1.LoadResult
+	38, // 21: csmsql.node.v1.LoadEvent.verified:type_name -> csmsql.node.v1.VerifyResult
+	37, // 22: csmsql.node.v1.VerifyRequest.tables:type_name -> csmsql.node.v1.TableName
+	39, // 23: csmsql.node.v1.VerifyResult.damaged:type_name -> csmsql.node.v1.DamagedReplica
+	37, // 24: csmsql.node.v1.DamagedReplica.table:type_name -> csmsql.node.v1.TableName
+	1,  // 25: csmsql.node.v1.Error.kind:type_name -> csmsql.node.v1.Error.Kind
+	2,  // 26: csmsql.node.v1.Node.Hello:input_type -> csmsql.node.v1.HelloRequest
+	4,  // 27: csmsql.node.v1.Node.Describe:input_type -> csmsql.node.v1.DescribeRequest
+	8,  // 28: csmsql.node.v1.Node.Lease:input_type -> csmsql.node.v1.LeaseRequest
+	11, // 29: csmsql.node.v1.Node.Page:input_type -> csmsql.node.v1.PageRequest
+	13, // 30: csmsql.node.v1.Node.Renew:input_type -> csmsql.node.v1.RenewRequest
+	15, // 31: csmsql.node.v1.Node.Release:input_type -> csmsql.node.v1.ReleaseRequest
+	17, // 32: csmsql.node.v1.Node.Acquire:input_type -> csmsql.node.v1.AcquireRequest
+	20, // 33: csmsql.node.v1.Node.Await:input_type -> csmsql.node.v1.AwaitRequest
+	23, // 34: csmsql.node.v1.Node.Status:input_type -> csmsql.node.v1.StatusRequest
+	33, // 35: csmsql.node.v1.Node.Load:input_type -> csmsql.node.v1.LoadRequest
+	34, // 36: csmsql.node.v1.Node.LoadTPCH:input_type -> csmsql.node.v1.TPCHRequest
+	36, // 37: csmsql.node.v1.Node.Verify:input_type -> csmsql.node.v1.VerifyRequest
+	3,  // 38: csmsql.node.v1.Node.Hello:output_type -> csmsql.node.v1.HelloResponse
+	5,  // 39: csmsql.node.v1.Node.Describe:output_type -> csmsql.node.v1.Description
+	9,  // 40: csmsql.node.v1.Node.Lease:output_type -> csmsql.node.v1.LeaseResponse
+	12, // 41: csmsql.node.v1.Node.Page:output_type -> csmsql.node.v1.PageResponse
+	14, // 42: csmsql.node.v1.Node.Renew:output_type -> csmsql.node.v1.RenewResponse
+	16, // 43: csmsql.node.v1.Node.Release:output_type -> csmsql.node.v1.ReleaseResponse
+	19, // 44: csmsql.node.v1.Node.Acquire:output_type -> csmsql.node.v1.AcquireResponse
+	22, // 45: csmsql.node.v1.Node.Await:output_type -> csmsql.node.v1.AwaitResponse
+	24, // 46: csmsql.node.v1.Node.Status:output_type -> csmsql.node.v1.StatusResponse
+	35, // 47: csmsql.node.v1.Node.Load:output_type -> csmsql.node.v1.LoadEvent
+	35, // 48: csmsql.node.v1.Node.LoadTPCH:output_type -> csmsql.node.v1.LoadEvent
+	35, // 49: csmsql.node.v1.Node.Verify:output_type -> csmsql.node.v1.LoadEvent
+	38, // [38:50] is the sub-list for method output_type
+	26, // [26:38] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_cluster_noderpc_nodepb_node_proto_init() }
@@ -3044,7 +3198,7 @@ func file_cluster_noderpc_nodepb_node_proto_init() {
 	if File_cluster_noderpc_nodepb_node_proto != nil {
 		return
 	}
-	file_cluster_noderpc_nodepb_node_proto_msgTypes[30].OneofWrappers = []any{
+	file_cluster_noderpc_nodepb_node_proto_msgTypes[33].OneofWrappers = []any{
 		(*LoadEvent_Progress)(nil),
 		(*LoadEvent_Result)(nil),
 		(*LoadEvent_Verified)(nil),
@@ -3055,7 +3209,7 @@ func file_cluster_noderpc_nodepb_node_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_noderpc_nodepb_node_proto_rawDesc), len(file_cluster_noderpc_nodepb_node_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   39,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -29,6 +29,7 @@ const (
 	Node_Renew_FullMethodName    = "/csmsql.node.v1.Node/Renew"
 	Node_Release_FullMethodName  = "/csmsql.node.v1.Node/Release"
 	Node_Acquire_FullMethodName  = "/csmsql.node.v1.Node/Acquire"
+	Node_Await_FullMethodName    = "/csmsql.node.v1.Node/Await"
 	Node_Status_FullMethodName   = "/csmsql.node.v1.Node/Status"
 	Node_Load_FullMethodName     = "/csmsql.node.v1.Node/Load"
 	Node_LoadTPCH_FullMethodName = "/csmsql.node.v1.Node/LoadTPCH"
@@ -50,6 +51,8 @@ type NodeClient interface {
 	// Acquire makes what a lease keeps in place safe to load for every process of the node's machine, where caches are not
 	// coherent: the node flushes for all of them, once.
 	Acquire(ctx context.Context, in *AcquireRequest, opts ...grpc.CallOption) (*AcquireResponse, error)
+	// Await returns when a table is not the version any more that the caller has seen last, or after a while.
+	Await(ctx context.Context, in *AwaitRequest, opts ...grpc.CallOption) (*AwaitResponse, error)
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 	Load(ctx context.Context, in *LoadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LoadEvent], error)
 	LoadTPCH(ctx context.Context, in *TPCHRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LoadEvent], error)
@@ -129,6 +132,16 @@ func (c *nodeClient) Acquire(ctx context.Context, in *AcquireRequest, opts ...gr
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(AcquireResponse)
 	err := c.cc.Invoke(ctx, Node_Acquire_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *nodeClient) Await(ctx context.Context, in *AwaitRequest, opts ...grpc.CallOption) (*AwaitResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AwaitResponse)
+	err := c.cc.Invoke(ctx, Node_Await_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -217,6 +230,8 @@ type NodeServer interface {
 	// Acquire makes what a lease keeps in place safe to load for every process of the node's machine, where caches are not
 	// coherent: the node flushes for all of them, once.
 	Acquire(context.Context, *AcquireRequest) (*AcquireResponse, error)
+	// Await returns when a table is not the version any more that the caller has seen last, or after a while.
+	Await(context.Context, *AwaitRequest) (*AwaitResponse, error)
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
 	Load(*LoadRequest, grpc.ServerStreamingServer[LoadEvent]) error
 	LoadTPCH(*TPCHRequest, grpc.ServerStreamingServer[LoadEvent]) error
@@ -252,6 +267,9 @@ func (UnimplementedNodeServer) Release(context.Context, *ReleaseRequest) (*Relea
 }
 func (UnimplementedNodeServer) Acquire(context.Context, *AcquireRequest) (*AcquireResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Acquire not implemented")
+}
+func (UnimplementedNodeServer) Await(context.Context, *AwaitRequest) (*AwaitResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Await not implemented")
 }
 func (UnimplementedNodeServer) Status(context.Context, *StatusRequest) (*StatusResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Status not implemented")
@@ -412,6 +430,24 @@ func _Node_Acquire_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Node_Await_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AwaitRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NodeServer).Await(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Node_Await_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NodeServer).Await(ctx, req.(*AwaitRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Node_Status_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(StatusRequest)
 	if err := dec(in); err != nil {
@@ -497,6 +533,10 @@ var Node_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Acquire",
 			Handler:    _Node_Acquire_Handler,
+		},
+		{
+			MethodName: "Await",
+			Handler:    _Node_Await_Handler,
 		},
 		{
 			MethodName: "Status",

@@ -1,0 +1,36 @@
+package signal_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/csmsql/csmsql/internal/signal"
+)
+
+// SG1: whoever looked before a change hears of it.
+func TestEverybodyIsWoken(t *testing.T) {
+	var mu sync.Mutex
+	var moved signal.Signal
+	state := 0
+	var waiting sync.WaitGroup
+	for range 8 {
+		waiting.Go(func() {
+			for {
+				mu.Lock()
+				now, woken := state, moved.Wait()
+				mu.Unlock()
+				if now == 100 {
+					return
+				}
+				<-woken
+			}
+		})
+	}
+	for range 100 {
+		mu.Lock()
+		state++
+		moved.Broadcast()
+		mu.Unlock()
+	}
+	waiting.Wait()
+}
