@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -25,11 +26,13 @@ func (r *translation) cast(c *call) {
 	alone := r.next(kind.End()).Start == c.closing
 	r.dimensions(value, value.Start, as.Start, kind, r.typeName(kind))
 	cut, _, _ := r.cuts(kind)
-	if r.next(value.End()).Start == as.Start && value.Kind == lex.String && cut == "" {
+	if r.next(value.End()).Start == as.Start && value.Kind == lex.String && (cut == "" || isTimes(kind)) {
 		if by := r.literal(value, kind, alone); by != "" {
 			r.replace(kind.Start, kind.End(), by)
 		}
-		return
+		if cut == "" {
+			return
+		}
 	}
 	if alone && isNumeric(kind) && value.Kind != lex.Parameter && !value.Is("null") {
 		r.replace(c.from, c.open.End(), numericName+"(")
@@ -68,12 +71,15 @@ func (r *translation) declared() {
 	}
 }
 
-// cuts reads varchar(n) or char(n) and gives the macro that casts to it: DuckDB's cast takes no notice of n.
+// cuts reads varchar(n), char(n), timestamp(n) and the like, and gives the macro that casts to it: DuckDB's cast takes
+// no notice of n, or does not know it.
 func (r *translation) cuts(kind lex.Token) (name, length string, end int) {
 	name, end = pgcatalog.TranslatedPrefix+"varchar", kind.End()
 	switch varying := r.next(end); {
 	case kind.Kind != lex.Word:
 		return "", "", end
+	case kind.IsAny("timestamp", "timestamptz", "time", "interval", "bit", "varbit"):
+		return r.precision(kind)
 	case kind.IsAny("character", "char", "nchar") && varying.Is("varying"):
 		end = varying.End()
 	case kind.IsAny("character", "char", "nchar", "bpchar"):
@@ -99,13 +105,16 @@ func (r *translation) castTo(operand lex.Token, start, colons int, kind lex.Toke
 	alone := end == kind.End()
 	r.float(kind)
 	r.dimensions(operand, start, colons, kind, end)
-	if name, _, _ := r.cuts(kind); whole && operand.Kind == lex.String && name == "" {
+	name, length, cut := r.cuts(kind)
+	if whole && operand.Kind == lex.String && (name == "" || isTimes(kind)) {
 		if by := r.literal(operand, kind, alone); by != "" {
 			r.replace(kind.Start, kind.End(), by)
 		}
-		return end
+		if name == "" {
+			return end
+		}
 	}
-	if name, length, cut := r.cuts(kind); name != "" && cut == end && !(whole && operand.Is("null")) {
+	if name != "" && cut == end && !(whole && operand.Is("null") && !isTimes(kind)) {
 		r.insert(start, name+"(", opens)
 		r.replace(colons, end, ", "+length+")")
 	}
@@ -298,20 +307,30 @@ func (r *translation) literal(t, kind lex.Token, alone bool) (by string) {
 	switch {
 	case integerNames[name] != "" && alone && !wholeNumber.MatchString(value):
 		r.refuse(t, "22P02", "invalid input syntax for type "+integerNames[name]+": "+strconv.Quote(value), "")
-	case isNumeric(kind) && alone:
+	case isNumeric(kind) && alone && !strings.Contains(value, "_"):
 		if m := plainNumber.FindStringSubmatch(value); m != nil {
 			return "DECIMAL(38, " + strconv.Itoa(min(len(m[1]+m[2]), 38)) + ")"
 		}
 		return "double precision"
+	case strings.Contains(value, "_") && (isNumeric(kind) || kind.IsAny(floats...)):
+		shown := map[string]string{"real": "real", "float4": "real"}[name]
+		if shown = cmp.Or(shown, "double precision"); isNumeric(kind) {
+			shown = "numeric"
+		}
+		r.refuse(t, "22P02", "invalid input syntax for type "+shown+": "+strconv.Quote(value), "")
 	case name == "date":
 		for _, layout := range dateLayouts {
 			if day, err := time.Parse(layout, value); err == nil {
 				r.replace(t.Start, t.End(), lex.QuoteString(day.Format(time.DateOnly)))
 			}
 		}
-	case name == "timestamp" || name == "timestamptz":
-		if m := withoutZeros.FindStringSubmatch(value); m != nil {
-			r.replace(t.Start, t.End(), lex.QuoteString(m[1]+":00"+m[2]))
+	case name == "timestamp" || name == "timestamptz" || name == "time":
+		by := r.microseconds(t, r.zoned(kind, value))
+		if m := withoutZeros.FindStringSubmatch(by); m != nil {
+			by = m[1] + ":00" + m[2]
+		}
+		if by != value {
+			r.replace(t.Start, t.End(), lex.QuoteString(by))
 		}
 	case name == "interval":
 		if m := isoInterval.FindStringSubmatch(value); m != nil && len(value) > 2 {
@@ -322,6 +341,10 @@ func (r *translation) literal(t, kind lex.Token, alone bool) (by string) {
 				}
 			}
 			r.replace(t.Start, t.End(), lex.QuoteString(strings.Join(parts, " ")))
+			return ""
+		}
+		if by := r.microseconds(t, r.fields(t, value)); by != value {
+			r.replace(t.Start, t.End(), lex.QuoteString(by))
 		}
 	}
 	return ""

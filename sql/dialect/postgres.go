@@ -62,10 +62,11 @@ func mayDiffer(sql string) bool {
 var differing = append(strings.Fields(`desc similar unnest generate_s _to_table array_elements object_keys numeric
 	dec
 	extract to_date to_timestamp _agg values int date timestamp char substr json_build jsonb_
-	regexp_matches overlay percentile_cont round trunc float text varchar null
-	format greatest least materialized
+	regexp_matches overlay percentile_cont round trunc float real double text varchar null
+	interval bit format greatest least materialized
 	date_trunc date_part zone nth_value preceding following corr regr_slope
-	json_each json_ex json_object -> array [] lag lead`), slices.Sorted(maps.Keys(renamed))...)
+	json_each json_ex json_object -> array [] ][ lag lead time( ::time`), append(slices.Sorted(maps.Keys(renamed)),
+	"as time", "time '")...)
 
 // change is one of a text. At one place, what closes comes before what opens, and both before what is replaced.
 type change struct {
@@ -395,6 +396,8 @@ func (r *translation) operand(at int, in clause) (end int, is constant) {
 		case clauses[name] != inNothing && !after.IsAny("(", ".") && !isName(name, after),
 			noOperand[name] && !(alsoFunctions[name] && after.Is("(")):
 			return at, unknown
+		case (after.Is("(") || after.Is("varying") || name == "bit") && r.mayCut(t):
+			end = r.typedString(t)
 		case after.Kind == lex.String && after.Start > t.End():
 			r.literal(after, t, true)
 			r.float(t)
@@ -450,15 +453,22 @@ func (r *translation) intervalFields(name string, at int) int {
 // postfixes passes what stands behind an operand and belongs to it; first is its first token, behind the signs that it
 // may have from start on. An exponent is no base: 2 ^ 3 ^ 2 is 64.
 func (r *translation) postfixes(first lex.Token, start, at int, in clause, exponent bool) int {
+	subscripts, slices := 0, false
 	for r.failed == nil {
 		t := r.next(at)
 		after := r.next(t.End())
 		switch {
 		case t.Is("["):
+			slices = slices || r.slice(t)
+			if subscripts++; slices && subscripts > 1 {
+				r.refuse(t, "0A000", "a slice of an array with another subscript is not supported",
+					"Write (a[1:2])[1] for an element of the slice.")
+			}
 			at = r.subscript(t, in)
 		case t.Is("."):
 			at = after.End()
 		case t.Is("::"):
+			subscripts, slices = 0, false
 			at = r.castTo(first, first.Start, t.Start, after, at == first.End())
 		case t.Is("^"):
 			if exponent {

@@ -59,6 +59,13 @@ func TestPostgresErrors(t *testing.T) {
 		"SELECT a SIMILAR TO b":                                              similarRefused,
 		"SELECT a SIMILAR TO 'b' ESCAPE 'cc'":                                "invalid escape string",
 		"SELECT " + strings.Repeat("(", 5000) + "1/2":                        "the statement is nested too deeply",
+
+		"SELECT a[1:2][1]":               "a slice of an array with another subscript is not supported",
+		"SELECT (a[2])[1][b + 1:]":       "a slice of an array with another subscript is not supported",
+		"SELECT '1_000'::numeric":        "invalid input syntax for type numeric: \"1_000\"",
+		"SELECT CAST('1_0' AS float8)":   "invalid input syntax for type double precision: \"1_0\"",
+		"SELECT interval '1-12'":         "interval field value out of range: \"1-12\"",
+		"SELECT '1.9999999 s'::interval": "a fraction that is rounded to a second is not supported: \"1.9999999 s\"",
 	} {
 		_, _, err := Postgres(lex.Client.Text(users))
 		require.EqualError(t, err, want)

@@ -17,6 +17,24 @@ func mayCountBack(sql string) bool {
 	return at >= 0 && strings.IndexByte(sql[at:], '-') >= 0
 }
 
+// slice tells whether what begins with a bracket is [i:j].
+func (r *translation) slice(open lex.Token) bool {
+	depth := 0
+	for t := r.next(open.End()); !t.Ends(); t = r.next(t.End()) {
+		switch {
+		case t.Is(":") && depth == 0:
+			return true
+		case t.IsAny("(", "[", "{"):
+			depth++
+		case t.IsAny(")", "]", "}"):
+			if depth--; depth < 0 {
+				return false
+			}
+		}
+	}
+	return false
+}
+
 // subscript reads [i] or [i:j] behind an operand, from the bracket on.
 //
 //	a[i - 1]      a[csm_subscript(i - 1)]

@@ -21,7 +21,7 @@ import (
 // (22003), a sample of more than all (2202H).
 //
 //	0x1F, 0o17, 0b101, 1_000    31, 15, 5, 1000
-//	B'101', X'1F'               CAST('101' AS BIT), CAST('00011111' AS BIT)
+//	B'101', X'1F'               CAST('101' AS BITSTRING), CAST('00011111' AS BITSTRING)
 //	U&'d\0061ta', E'd\x61ta'    'data'
 //	U&"d!0061ta" UESCAPE '!'    "data"
 //	SELECT at FROM show         SELECT "at" FROM "show"
@@ -212,7 +212,7 @@ func plainString(read *lex.Text, t lex.Token) (by string, stop int, ok bool, err
 		return lex.QuoteString(value), after, ok, nil
 	case 'b', 'x':
 		bits, err := bitDigits(read.SQL, t)
-		return "CAST('" + bits + "' AS BIT)", stop, true, err
+		return "CAST('" + bits + "' AS BITSTRING)", stop, true, err
 	}
 	return "", stop, false, nil
 }

@@ -29,7 +29,8 @@ func TestPlain(t *testing.T) {
 		"SELECT 0xe+1, 0xe-1, 0xFFe1":                             "SELECT 14+1, 14-1, 65505",
 		"SELECT 0x1F[0x1:0x2]":                                    "SELECT 31[1:2]",
 		"SELECT 1_0..2_0":                                         "SELECT 10..20",
-		"SELECT B'101', b'', X'1f', B'1'\n'0'":                    "SELECT CAST('101' AS BIT), CAST('' AS BIT), CAST('00011111' AS BIT), CAST('10' AS BIT)",
+		"SELECT B'101', b'', X'1f', B'1'\n'0'": "SELECT CAST('101' AS BITSTRING), CAST('' AS BITSTRING), " +
+			"CAST('00011111' AS BITSTRING), CAST('10' AS BITSTRING)",
 		`SELECT U&'d\0061t\+000061', U&'\d83d\de00', U&'it''s\\'`: `SELECT 'data', '😀', 'it''s\'`,
 		`SELECT U&'d!0061' UESCAPE '!', U&'!!' /* */ uescape '!'`: `SELECT 'da', '!'`,
 		`SELECT U&"d\0061ta", u&"a""!0062" UESCAPE '!'`:           `SELECT "data", "a""b"`,

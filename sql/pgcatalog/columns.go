@@ -119,6 +119,9 @@ func expressionName(n *pg.Node) (name string, strength int) {
 			return name, strength
 		}
 		_, name := typeName(x.TypeCast.TypeName)
+		if name == "bitstring" { // what B'101' is written as, which has no name
+			return "", 0
+		}
 		return name, 1
 	case *pg.Node_CollateClause:
 		return expressionName(x.CollateClause.Arg)
@@ -156,7 +159,8 @@ func expressionName(n *pg.Node) (name string, strength int) {
 const TranslatedPrefix = "csm_"
 
 // castNames are those of them that casts become.
-var castNames = map[string]bool{"text": true, "numeric": true, "flat": true, "varchar": true, "bpchar": true}
+var castNames = map[string]bool{"text": true, "numeric": true, "flat": true, "varchar": true, "bpchar": true,
+	"timestamp": true, "timestamptz": true, "time": true, "interval": true, "bit": true, "varbit": true}
 
 // callName is what a call names its column.
 func callName(call *pg.FuncCall) (name string, strength int) {

@@ -382,6 +382,22 @@ CREATE MACRO pg_session.csm_split_part(x, separator, n) AS CASE WHEN n = 0 THEN 
   WHEN separator IS NOT NULL AND x IS NOT NULL AND n IS NOT NULL THEN CASE WHEN n IN (1, -1) THEN x ELSE '' END END;
 CREATE MACRO pg_session.csm_string_to_array(x, separator) AS pg_compat.split_text(x, separator),
   (x, separator, missing) AS list_transform(pg_compat.split_text(x, separator), lambda e: nullif(e, missing));
+-- Times and intervals with so many digits behind the point: a half goes away from the year 2000, and from none.
+CREATE MACRO pg_compat.digit_unit(n) AS CAST(10 ** (6 - least(n, 6)) AS BIGINT);
+CREATE MACRO pg_compat.to_unit(us, unit) AS sign(us) * ((abs(us) + unit // 2) // unit * unit);
+CREATE MACRO pg_session.csm_timestamp(x, n) AS CASE WHEN isfinite(CAST(x AS TIMESTAMP)) THEN make_timestamp(pg_compat.to_unit(epoch_us(CAST(x AS TIMESTAMP)) - 946684800000000, pg_compat.digit_unit(n)) + 946684800000000) ELSE CAST(x AS TIMESTAMP) END;
+CREATE MACRO pg_session.csm_timestamptz(x, n) AS CASE WHEN isfinite(CAST(x AS TIMESTAMPTZ)) THEN make_timestamptz(pg_compat.to_unit(epoch_us(CAST(x AS TIMESTAMPTZ)) - 946684800000000, pg_compat.digit_unit(n)) + 946684800000000) ELSE CAST(x AS TIMESTAMPTZ) END;
+CREATE MACRO pg_compat.time_of(us) AS CASE WHEN us = 86400000000 THEN TIME '24:00:00' ELSE TIME '00:00:00' + to_microseconds(us) END;
+CREATE MACRO pg_session.csm_time(x, n) AS pg_compat.time_of(pg_compat.to_unit(epoch_us(CAST(x AS TIME)), pg_compat.digit_unit(n)));
+CREATE MACRO pg_compat.interval_months(x) AS CAST(date_part('year', x) * 12 + date_part('month', x) AS BIGINT);
+CREATE MACRO pg_compat.interval_days(x) AS CAST(date_part('day', x) AS BIGINT);
+CREATE MACRO pg_compat.interval_micros(x) AS epoch_us(x - to_months(CAST(pg_compat.interval_months(x) AS INTEGER)) - to_days(CAST(pg_compat.interval_days(x) AS INTEGER)));
+CREATE MACRO pg_session.csm_interval(x, n) AS to_months(CAST(pg_compat.interval_months(CAST(x AS INTERVAL)) AS INTEGER)) + to_days(CAST(pg_compat.interval_days(CAST(x AS INTERVAL)) AS INTEGER)) +
+  to_microseconds(pg_compat.to_unit(pg_compat.interval_micros(CAST(x AS INTERVAL)), pg_compat.digit_unit(n)));
+-- Bits are cut and filled on the right; those of a number on the left.
+CREATE MACRO pg_compat.number_bits(x, n) AS lpad(right(CAST(CAST(x AS BIT) AS VARCHAR), n), n, CASE WHEN x < 0 THEN '1' ELSE '0' END);
+CREATE MACRO pg_session.csm_bit(x, n) AS CAST(CASE WHEN typeof(x) IN ('TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT', 'HUGEINT') THEN pg_compat.number_bits(TRY_CAST(x AS BIGINT), n) ELSE rpad(left(CAST(x AS VARCHAR), n), n, '0') END AS BIT);
+CREATE MACRO pg_session.csm_varbit(x, n) AS CAST(left(CAST(x AS VARCHAR), n) AS BIT);
 -- Shifts: of the number of places only the last bits count, and what is beyond the type is cut. DuckDB binds typeof and cast_to_type, which read nothing.
 CREATE MACRO pg_compat.shift_places(a, b) AS CASE WHEN typeof(a) IN ('BIGINT', 'HUGEINT') THEN b & 63 ELSE b & 31 END;
 CREATE MACRO pg_compat.shift_half(a) AS CASE WHEN typeof(a) IN ('BIGINT', 'HUGEINT') THEN 9223372036854775808::HUGEINT WHEN typeof(a) = 'SMALLINT' THEN 32768::HUGEINT ELSE 2147483648::HUGEINT END;
@@ -524,9 +540,6 @@ CREATE MACRO pg_session.csm_lcm(a, b) AS pg_compat.of_integers(a, b, lcm(a, b));
 CREATE MACRO pg_session.csm_gcd(a, b) AS pg_compat.of_integers(a, b, gcd(a, b));
 CREATE MACRO pg_session.csm_chr(x) AS CASE WHEN x = 0 THEN error('54000: null character not permitted') ELSE chr(x) END;
 -- Intervals have months, days and microseconds. What is over goes to the next unit; all of one sign.
-CREATE MACRO pg_compat.interval_months(x) AS CAST(date_part('year', x) * 12 + date_part('month', x) AS BIGINT);
-CREATE MACRO pg_compat.interval_days(x) AS CAST(date_part('day', x) AS BIGINT);
-CREATE MACRO pg_compat.interval_micros(x) AS epoch_us(x - to_months(CAST(pg_compat.interval_months(x) AS INTEGER)) - to_days(CAST(pg_compat.interval_days(x) AS INTEGER)));
 CREATE MACRO pg_compat.carried(above, rest, unit) AS rest // unit - CASE WHEN above + rest // unit > 0 AND rest % unit < 0 THEN 1 WHEN above + rest // unit < 0 AND rest % unit > 0 THEN -1 ELSE 0 END;
 CREATE MACRO pg_compat.justified_days(x) AS pg_compat.carried(pg_compat.interval_days(x), pg_compat.interval_micros(x), 86400000000);
 CREATE MACRO pg_compat.justified_months(x) AS pg_compat.carried(pg_compat.interval_months(x), pg_compat.interval_days(x), 30);
