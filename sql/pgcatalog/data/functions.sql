@@ -370,9 +370,6 @@ CREATE MACRO pg_session.csm_date_bin(stride, x, origin) AS CASE WHEN date_part('
   THEN error('0A000: timestamps cannot be binned into intervals containing months or years') ELSE time_bucket(CAST(stride AS INTERVAL), x, origin) END;
 CREATE MACRO pg_session.csm_make_interval(years := 0, months := 0, weeks := 0, days := 0, hours := 0, mins := 0, secs := 0) AS to_years(CAST(years AS INTEGER)) +
   to_months(CAST(months AS INTEGER)) + to_weeks(CAST(weeks AS INTEGER)) + to_days(CAST(days AS INTEGER)) + to_hours(hours) + to_minutes(mins) + to_seconds(secs);
-CREATE MACRO pg_session.csm_regexp_count(x, pattern) AS CAST(len(regexp_extract_all(x, '(?s)' || pattern)) AS INTEGER);
-CREATE MACRO pg_session.csm_regexp_like(x, pattern) AS regexp_matches(x, pattern, 's');
-CREATE MACRO pg_session.csm_regexp_substr(x, pattern) AS CASE WHEN regexp_matches(x, pattern, 's') THEN regexp_extract(x, '(?s)' || pattern) END;
 CREATE MACRO pg_session.csm_to_date(x, template) AS CAST(strptime(x, template) AS DATE);
 CREATE MACRO pg_session.csm_to_timestamp(x, template) AS CAST(strptime(x, template) AS TIMESTAMPTZ);
 CREATE MACRO pg_compat.split_text(x, separator) AS CASE WHEN x IS NULL THEN NULL WHEN x = '' THEN [] WHEN separator IS NULL THEN string_split(x, '') WHEN separator = '' THEN [x]
@@ -453,7 +450,33 @@ CREATE MACRO pg_session.csm_regexp_match(x, pattern) AS pg_compat.first_match(x,
   THEN error(pg_compat.flags_problem(flags)) WHEN contains(flags, 'g') THEN error('22023: regexp_match() does not support the "global" option') ELSE pg_compat.first_match(x, pg_compat.pattern_with(pattern, flags)) END;
 CREATE MACRO pg_session.csm_regexp_matches(x, pattern) AS pg_compat.all_matches(x, pg_compat.pattern_with(pattern, ''))[:1],
   (x, pattern, flags) AS CASE WHEN pg_compat.flags_problem(flags) IS NOT NULL THEN error(pg_compat.flags_problem(flags)) WHEN contains(flags, 'g') THEN pg_compat.all_matches(x, pg_compat.pattern_with(pattern, flags)) ELSE pg_compat.all_matches(x, pg_compat.pattern_with(pattern, flags))[:1] END;
-CREATE MACRO pg_session.csm_regexp_instr(x, pattern) AS CAST(CASE WHEN regexp_matches(x, pattern, 's') THEN strpos(x, regexp_extract(x, '(?s)' || pattern)) ELSE 0 END AS INTEGER);
+-- Where a text is searched from a place on, what a pattern says of its beginning would be that of another one.
+CREATE MACRO pg_compat.search_flags(name, pattern, flags) AS CASE WHEN pg_compat.flags_problem(flags) IS NOT NULL THEN error(pg_compat.flags_problem(flags))
+  WHEN contains(flags, 'g') THEN error('22023: ' || name || '() does not support the "global" option') ELSE pg_compat.pattern_with(pattern, flags) END;
+CREATE MACRO pg_compat.search_from(x, pattern, start) AS CASE WHEN start < 1 THEN error('22023: invalid value for parameter "start": ' || start)
+  WHEN start > 1 AND regexp_matches(pattern, '\^|\\[AmMybB<]|\[\[:<') THEN error('0A000: a regular expression that says what is before it is not supported with a start') WHEN start <= length(x) + 1 THEN x[start:] END;
+CREATE MACRO pg_compat.unless_behind(x, pattern, start, found) AS CASE WHEN pattern IS NOT NULL AND start > length(x) + 1 THEN 0 ELSE CAST(found AS INTEGER) END;
+CREATE MACRO pg_compat.search_place(name, n) AS CASE WHEN n < 1 THEN error('22023: invalid value for parameter "' || name || '": ' || n) ELSE n END;
+CREATE MACRO pg_session.csm_regexp_count(x, pattern) AS CAST(len(regexp_extract_all(x, '(?s)' || pattern)) AS INTEGER),
+  (x, pattern, start) AS pg_compat.unless_behind(x, pattern, start, len(regexp_extract_all(pg_compat.search_from(x, pattern, start), '(?s)' || pattern))),
+  (x, pattern, start, flags) AS pg_compat.unless_behind(x, pattern, start, len(regexp_extract_all(pg_compat.search_from(x, pattern, start), pg_compat.search_flags('regexp_count', pattern, flags))));
+CREATE MACRO pg_session.csm_regexp_like(x, pattern) AS regexp_matches(x, pattern, 's'),
+  (x, pattern, flags) AS regexp_matches(x, pg_compat.search_flags('regexp_like', pattern, flags));
+CREATE MACRO pg_compat.search_part(x, pattern, n, part) AS CASE WHEN part < 0 THEN error('22023: invalid value for parameter "subexpr": ' || part)
+  WHEN part <= pg_compat.parts_of_pattern(pattern) THEN list_transform(regexp_extract_all(x, pattern, part), lambda m: m)[pg_compat.search_place('n', n)] END;
+CREATE MACRO pg_session.csm_regexp_substr(x, pattern) AS CASE WHEN regexp_matches(x, pattern, 's') THEN regexp_extract(x, '(?s)' || pattern) END,
+  (x, pattern, start) AS pg_compat.search_part(pg_compat.search_from(x, pattern, start), '(?s)' || pattern, 1, 0),
+  (x, pattern, start, n) AS pg_compat.search_part(pg_compat.search_from(x, pattern, start), '(?s)' || pattern, n, 0),
+  (x, pattern, start, n, flags) AS pg_compat.search_part(pg_compat.search_from(x, pattern, start), pg_compat.search_flags('regexp_substr', pattern, flags), n, 0),
+  (x, pattern, start, n, flags, part) AS pg_compat.search_part(pg_compat.search_from(x, pattern, start), pg_compat.search_flags('regexp_substr', pattern, flags), n, part);
+CREATE MACRO pg_compat.nth_place(pieces, start, n, ending) AS CASE WHEN pieces IS NULL OR n IS NULL OR ending IS NULL THEN NULL WHEN ending NOT IN (0, 1) THEN error('22023: invalid value for parameter "endoption": ' || ending)
+  WHEN len(pieces) <= 2 * n THEN 0 ELSE start + length(array_to_string(pieces[:2 * n - 1 + ending], '')) END;
+CREATE MACRO pg_compat.search_instr(x, given, pattern, start, n, ending) AS pg_compat.unless_behind(x, pattern, start, pg_compat.nth_place(pg_compat.pieces(pg_compat.search_from(x, given, start), pattern, '0'), start, pg_compat.search_place('n', n), ending));
+CREATE MACRO pg_session.csm_regexp_instr(x, pattern) AS CAST(CASE WHEN regexp_matches(x, pattern, 's') THEN strpos(x, regexp_extract(x, '(?s)' || pattern)) ELSE 0 END AS INTEGER),
+  (x, pattern, start) AS pg_compat.search_instr(x, pattern, '(?s)' || pattern, start, 1, 0),
+  (x, pattern, start, n) AS pg_compat.search_instr(x, pattern, '(?s)' || pattern, start, n, 0),
+  (x, pattern, start, n, ending) AS pg_compat.search_instr(x, pattern, '(?s)' || pattern, start, n, ending),
+  (x, pattern, start, n, ending, flags) AS pg_compat.search_instr(x, pattern, pg_compat.search_flags('regexp_instr', pattern, flags), start, n, ending);
 -- JSON, with blanks where PostgreSQL has them.
 CREATE MACRO pg_compat.json_text(x) AS coalesce(csm_json(x), 'null');
 CREATE MACRO pg_compat.json_name(x) AS CASE WHEN csm_json(x) = '' OR csm_json(x)[1] <> '"' THEN '"' || csm_json(x) || '"' ELSE csm_json(x) END;
