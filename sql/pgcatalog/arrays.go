@@ -1,22 +1,36 @@
 package pgcatalog
 
 import (
+	"slices"
+	"strings"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// joined are the sides of ||: of an array and an element, or of a text and what is shown as text.
-func (w *translation) joined(a, b *pg.Node) {
+// joined are the sides of ||: of arrays and elements, or of a text and what is shown as text. DuckDB's || joins arrays
+// alone, and of NULL and another one it is NULL.
+//
+//	list || ARRAY[2]    list `|| ARRAY[2]
+//	ARRAY[1] || i       ARRAY[1] `|+ i
+//	i || ARRAY[1]       i `+| ARRAY[1]
+//	ARRAY[1] || NULL    ARRAY[1] || ARRAY[]
+func (w *translation) joined(e *pg.A_Expr) {
+	a, b := e.Lexpr, e.Rexpr
 	switch left, right := w.isArray(a), w.isArray(b); {
-	case left && !right:
-		if w.element(b) {
-			w.present(a)
-		}
-	case right && !left:
-		if w.element(a) {
-			w.present(b)
-		}
 	case left && right:
-		w.arrays(a, b)
+		if a.GetAArrayExpr() == nil || b.GetAArrayExpr() == nil {
+			w.operator(e, "`||")
+		}
+	case left && b.GetAConst().GetIsnull():
+		w.without(b.GetAConst())
+	case right && a.GetAConst().GetIsnull():
+		w.without(a.GetAConst())
+	case left && w.isElement(b):
+		w.operator(e, "`|+")
+	case right && w.isElement(a):
+		w.operator(e, "`+|")
 	case w.of(a) == byteaType && b.GetAConst().GetSval() != nil:
 		w.cast(b, "bytea")
 	case w.of(b) == byteaType && a.GetAConst().GetSval() != nil:
@@ -25,6 +39,42 @@ func (w *translation) joined(a, b *pg.Node) {
 		w.text(a, false)
 		w.text(b, false)
 	}
+}
+
+// contained are the sides of @> and <@: no array has a NULL among its elements there.
+func (w *translation) contained(e *pg.A_Expr) {
+	if w.isArray(e.Lexpr) || w.isArray(e.Rexpr) {
+		w.operator(e, "`"+lastText(e.Name))
+	}
+}
+
+func isContainment(e *pg.A_Expr) bool {
+	return e.Kind == pg.A_Expr_Kind_AEXPR_OP && len(e.Name) == 1 && e.Lexpr != nil &&
+		(lastText(e.Name) == "@>" || lastText(e.Name) == "<@")
+}
+
+// operator writes another one in an operator's place.
+func (w *translation) operator(e *pg.A_Expr, by string) {
+	at, name := int(e.Location), lastText(e.Name)
+	if at >= 0 && at < len(w.sql) && strings.HasPrefix(w.sql[at:], name) {
+		w.edits = append(w.edits, change{at, at + len(name), by, len(w.edits)})
+	}
+}
+
+// without writes NULL as an array without elements.
+func (w *translation) without(c *pg.A_Const) {
+	if t := lex.Client.Next(w.sql, int(c.Location)); t.Is("null") {
+		w.edits = append(w.edits, change{t.Start, t.End(), "ARRAY[]", len(w.edits)})
+	}
+}
+
+// isElement tells of an expression that it certainly is none that PostgreSQL takes for an array.
+func (w *translation) isElement(x *pg.Node) bool {
+	t := w.of(x)
+	if c := x.GetAConst(); c != nil {
+		return c.GetSval() == nil
+	}
+	return t != 0 && t != unknownType
 }
 
 func isConcatenation(e *pg.A_Expr) bool {
@@ -57,6 +107,10 @@ func (w *translation) isArray(x *pg.Node) bool {
 		return isConcatenation(e.AExpr) && (w.isArray(e.AExpr.Lexpr) || w.isArray(e.AExpr.Rexpr))
 	case *pg.Node_FuncCall:
 		return lastText(e.FuncCall.Funcname) == "array_agg"
+	case *pg.Node_CoalesceExpr:
+		return slices.ContainsFunc(e.CoalesceExpr.Args, w.isArray)
+	case *pg.Node_SubLink:
+		return e.SubLink.SubLinkType == pg.SubLinkType_ARRAY_SUBLINK
 	}
 	return arrays[w.of(x)]
 }
@@ -67,26 +121,9 @@ var arrays = map[uint32]bool{
 	1115: true, 1182: true, 1183: true, 1185: true, 1187: true, 1231: true, 2951: true,
 }
 
-// element makes an array of what stands beside one: DuckDB's || joins arrays alone.
-func (w *translation) element(x *pg.Node) bool {
-	t := w.of(x)
-	return t != 0 && t != unknownType && w.wrap(x, "ARRAY[", "]")
-}
-
-// present writes an array that may be NULL, and is joined to one that is not, as one without elements: DuckDB's || of
-// NULL is NULL.
-func (w *translation) present(x *pg.Node) {
-	if x.GetColumnRef() != nil {
-		w.wrap(x, "coalesce(", ", ARRAY[])")
-	}
-}
-
-// arrays are two that are joined.
-func (w *translation) arrays(a, b *pg.Node) {
-	if b.GetAArrayExpr() != nil {
-		w.present(a)
-	}
-	if a.GetAArrayExpr() != nil {
-		w.present(b)
-	}
+// arraysOf are the types of arrays by those of their elements. A string that nothing says of is a text there.
+var arraysOf = map[uint32]uint32{
+	booleanType: 1000, byteaType: 1001, smallType: 1005, integerType: 1007, textType: 1009, unknownType: 1009,
+	bigintType: 1016, realType: 1021, doubleType: 1022, timestampType: 1115, dateType: 1182, timestampTZType: 1185,
+	intervalType: 1187, numericType: 1231,
 }

@@ -77,14 +77,16 @@ func (n *typing) of(x *pg.Node) uint32 {
 	case *pg.Node_ColumnRef:
 		return n.reference(e.ColumnRef)
 	case *pg.Node_TypeCast:
-		if len(e.TypeCast.TypeName.GetArrayBounds()) > 0 {
-			return 0
-		}
 		_, name := typeName(e.TypeCast.TypeName)
+		if len(e.TypeCast.TypeName.GetArrayBounds()) > 0 {
+			return arraysOf[namedTypes[name]]
+		}
 		if number, ok := enumeration.Named(name); ok {
 			return ObjectID(number)
 		}
 		return namedTypes[name]
+	case *pg.Node_AArrayExpr:
+		return arraysOf[n.unified(e.AArrayExpr.Elements)]
 	case *pg.Node_CoalesceExpr:
 		return n.unified(e.CoalesceExpr.Args)
 	case *pg.Node_MinMaxExpr:

@@ -98,7 +98,7 @@ func NeedsTypes(parsed *pg.ParseResult) bool {
 				return true
 			}
 		case *pg.A_Expr:
-			if isArithmetic(x) || isConcatenation(x) || compares(x) {
+			if isArithmetic(x) || isConcatenation(x) || isContainment(x) || compares(x) {
 				return true
 			}
 		case *pg.FuncCall:
@@ -175,7 +175,9 @@ func (w *translation) node(x *pg.Node) {
 	case *pg.Node_AExpr:
 		switch {
 		case isConcatenation(e.AExpr):
-			w.joined(e.AExpr.Lexpr, e.AExpr.Rexpr)
+			w.joined(e.AExpr)
+		case isContainment(e.AExpr):
+			w.contained(e.AExpr)
 		case isArithmetic(e.AExpr):
 			w.operands(e.AExpr.Lexpr, e.AExpr.Rexpr, lastText(e.AExpr.Name) == "-")
 		case isComparison(e.AExpr):

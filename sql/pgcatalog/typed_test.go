@@ -66,7 +66,7 @@ func TestTyped(t *testing.T) {
 		"SELECT round(f), round(n), round(f + f), concat(x, f, f > 1, true) FROM t": "SELECT csm_round__even(f), round(n), csm_round__even(f + f), concat(x, csm_text(f), f > 1, csm_text__boolean(true)) FROM t",
 		"SELECT d - '2020-01-01', now() - '2020-01-01', d + '1 day' FROM t":         "SELECT d - '2020-01-01'::date, now() - '2020-01-01'::timestamptz, d + '1 day' FROM t",
 		"SELECT sum(d - x), sum(v), avg(v), sum(v) OVER () FROM t":                  "SELECT sum(d - x), csm_sum__interval(v), csm_avg__interval(v), sum(v) OVER () FROM t",
-		"SELECT ARRAY[1] || s, f || x, 'x' || sum(f) FROM t":                        "SELECT ARRAY[1] || ARRAY[s], csm_text(f) || x, 'x' || csm_text(sum(f)) FROM t",
+		"SELECT ARRAY[1] || s, f || x, 'x' || sum(f) FROM t":                        "SELECT ARRAY[1] `|+ s, csm_text(f) || x, 'x' || csm_text(sum(f)) FROM t",
 		"SELECT (s, f(i, 2)), ROW(x), (SELECT (1, 2)) FROM t":                       "SELECT csm_row(ARRAY[csm_row__field(s), csm_row__field( f(i, 2))]), csm_row(ARRAY[csm_row__field(x)]), (SELECT (1, 2)) FROM t",
 		"SELECT ROW(sum(i) + 1, (i, 2)), (i, 1) = (i, 2) FROM t": "SELECT csm_row(ARRAY[csm_row__field(CAST(sum(i) AS bigint) + 1), " +
 			"csm_row__field( csm_row(ARRAY[csm_row__field(i), csm_row__field( 2)]))]), (i, 1) = (i, 2) FROM t",

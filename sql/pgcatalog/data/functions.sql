@@ -403,6 +403,12 @@ CREATE MACRO pg_session."`<<"(a, b) AS CASE WHEN typeof(a) = 'BIT' THEN cast_to_
   ELSE cast_to_type(pg_compat.cut_to(CAST(a AS HUGEINT) * CAST(pow(2, pg_compat.shift_places(a, b)) AS HUGEINT), pg_compat.shift_half(a)), a) END;
 CREATE MACRO pg_session."`>>"(a, b) AS CASE WHEN typeof(a) = 'BIT' THEN cast_to_type(system.main.">>"(CAST(CAST(a AS VARCHAR) AS BIT), CAST(b AS INTEGER)), a)
   ELSE cast_to_type(system.main.">>"(CAST(a AS HUGEINT), CAST(pg_compat.shift_places(a, b) AS HUGEINT)), a) END;
+-- Arrays, of which a NULL is none, and which a NULL in them is in none of.
+CREATE MACRO pg_session."`||"(a, b) AS coalesce(a || b, a, b);
+CREATE MACRO pg_session."`|+"(a, e) AS list_append(a, e);
+CREATE MACRO pg_session."`+|"(e, a) AS list_prepend(e, a);
+CREATE MACRO pg_session."`@>"(a, b) AS CASE WHEN len(b) > list_count(b) AND a IS NOT NULL THEN false ELSE system.main."@>"(a, b) END;
+CREATE MACRO pg_session."`<@"(a, b) AS CASE WHEN len(a) > list_count(a) AND b IS NOT NULL THEN false ELSE system.main."<@"(a, b) END;
 CREATE MACRO pg_session.csm_varchar(x, length) AS left(CAST(x AS VARCHAR), length);
 CREATE MACRO pg_session.csm_bpchar(x, length) AS rtrim(left(CAST(x AS VARCHAR), length), ' ');
 CREATE MACRO pg_compat.part_length(start, length) AS CASE WHEN length < 0 THEN error('22011: negative substring length not allowed') WHEN start >= 1 THEN length
