@@ -16,7 +16,7 @@ const exactReal = 1 << 24
 // compares tells whether types may say what a comparison means: one with a number that a real may not be, or with a
 // text that ends with a blank.
 func compares(e *pg.A_Expr) bool {
-	return isComparison(e) && (isTelling(e.Lexpr) || isTelling(e.Rexpr))
+	return (isComparison(e) || e.Kind == pg.A_Expr_Kind_AEXPR_NULLIF) && (isTelling(e.Lexpr) || isTelling(e.Rexpr))
 }
 
 func isComparison(e *pg.A_Expr) bool {
@@ -40,7 +40,7 @@ func isTelling(x *pg.Node) bool {
 		}
 	}
 	c := x.GetAConst()
-	return mayRound(c) || strings.HasSuffix(c.GetSval().GetSval(), " ")
+	return mayRound(c) || isNumeric(x) || strings.HasSuffix(c.GetSval().GetSval(), " ")
 }
 
 // mayRound tells of a constant whether it is another number as a real.
@@ -69,9 +69,20 @@ func (w *translation) compared(e *pg.A_Expr) {
 			case t == bpcharType:
 				w.trimmed(other)
 			case mayRound(c), c == nil && w.of(other) == numericType:
-				w.cast(other, "double precision")
+				_ = w.cast(other, "double precision") || w.wrap(other, "CAST(", " AS double precision)")
 			}
 		}
+	}
+}
+
+// caseCompared are the values of CASE x WHEN, beside which x stands.
+func (w *translation) caseCompared(c *pg.CaseExpr) {
+	if c.Arg == nil || w.of(c.Arg) != realType && w.of(c.Arg) != bpcharType {
+		return
+	}
+	for _, when := range c.Args {
+		x := when.GetCaseWhen().GetExpr()
+		w.compared(&pg.A_Expr{Kind: pg.A_Expr_Kind_AEXPR_OP, Lexpr: c.Arg, Rexpr: x})
 	}
 }
 
@@ -138,3 +149,12 @@ func (w *translation) unite(arm, beside *bind.Query) {
 }
 
 var plainNumber = regexp.MustCompile(`^\s*-?[0-9]+(\.[0-9]+)?\s*$`)
+
+// isNumeric tells of a cast to numeric.
+func isNumeric(x *pg.Node) bool {
+	if cast := x.GetTypeCast(); cast != nil {
+		_, name := typeName(cast.TypeName)
+		return namedTypes[name] == numericType
+	}
+	return x.GetFuncCall() != nil && lastText(x.GetFuncCall().Funcname) == "csm_numeric"
+}

@@ -69,10 +69,15 @@ func (w *translation) wrap(x *pg.Node, before, behind string) (ok bool) {
 	return true
 }
 
-// castSpan is where a::b stands, of a constant or a column and a type of one word, or b 'a'.
+// castSpan is where a::b stands, of a constant or a column and a type of one word with its length, CAST(a AS b),
+// or b 'a'.
 func (w *translation) castSpan(c *pg.TypeCast) (start, end int, ok bool) {
 	if c.TypeName.GetLocation() < 0 {
 		return 0, 0, false
+	}
+	if t := lex.Client.Next(w.sql, max(int(c.Location), 0)); c.Location >= 0 && t.Is("cast") {
+		end, ok = closing(w.sql, lex.Client.Next(w.sql, t.End()))
+		return t.Start, end, ok
 	}
 	switch a := c.Arg.GetNode().(type) {
 	case *pg.Node_AConst:
@@ -91,9 +96,16 @@ func (w *translation) castSpan(c *pg.TypeCast) (start, end int, ok bool) {
 		return 0, 0, false
 	}
 	colons := lex.Client.Next(w.sql, int(c.Location))
+	end = word.End()
+	if next.Is("(") {
+		if end, ok = closing(w.sql, next); !ok {
+			return 0, 0, false
+		}
+		next = lex.Client.Next(w.sql, end)
+	}
 	ok = strings.HasPrefix(w.sql[colons.Start:], "::") && word.Kind == lex.Word &&
 		!next.IsAny("(", "[", ".", "precision", "varying", "with", "without")
-	return start, word.End(), ok && start < colons.Start && colons.Start < word.Start
+	return start, end, ok && start < colons.Start && colons.Start < word.Start
 }
 
 // callEnd passes the call of an aggregate that begins at an offset, with what stands behind its arguments.

@@ -107,7 +107,7 @@ func NeedsTypes(parsed *pg.ParseResult) bool {
 			}
 			switch lastText(x.Funcname) {
 			case "sum", "avg", "round", "date_trunc", "csm_divide", "csm_text", "concat", "concat_ws", "string_agg",
-				"csm_generate_series",
+				"csm_generate_series", "to_char",
 				"csm_date_trunc__decade", "csm_date_trunc__century", "csm_date_trunc__millennium":
 				return true
 			}
@@ -183,6 +183,8 @@ func (w *translation) node(x *pg.Node) {
 		case isComparison(e.AExpr):
 			w.keep(e.AExpr.Lexpr, e.AExpr.Rexpr)
 			w.compared(e.AExpr)
+		case e.AExpr.Kind == pg.A_Expr_Kind_AEXPR_NULLIF:
+			w.compared(e.AExpr)
 		case e.AExpr.Kind == pg.A_Expr_Kind_AEXPR_OP: // a comparison is the same of any type
 			w.keep(e.AExpr.Lexpr, e.AExpr.Rexpr)
 		}
@@ -192,6 +194,7 @@ func (w *translation) node(x *pg.Node) {
 		w.choices(e.MinMaxExpr.Args)
 	case *pg.Node_CaseExpr:
 		w.choices(results(e.CaseExpr))
+		w.caseCompared(e.CaseExpr)
 	case *pg.Node_FuncCall:
 		w.call(x)
 	case *pg.Node_NullTest:

@@ -40,6 +40,8 @@ func (w *translation) call(x *pg.Node) {
 		w.plainCast(f, name)
 	case countsWhole(f):
 		w.countWhole(f)
+	case name == "to_char" && len(f.Args) == 2 && isFloat(w.of(f.Args[0])):
+		w.rename(f, TranslatedPrefix+"to_char__float")
 	case name == "round" && len(f.Args) == 1 && isFloat(last):
 		w.rename(f, TranslatedPrefix+"round__even")
 	case name == "concat" || name == "concat_ws":

@@ -221,9 +221,11 @@ CREATE MACRO pg_compat.char_sign(r, text) AS CASE
   WHEN r.s THEN lpad(CASE WHEN r.minus THEN '-' ELSE '+' END || ltrim(text), CAST(length(text) + 1 AS INTEGER), ' ')
   WHEN r.fm THEN CASE WHEN r.minus THEN '-' ELSE '' END || text
   ELSE lpad(CASE WHEN r.minus THEN '-' ELSE ' ' END || ltrim(text), CAST(length(text) + 1 AS INTEGER), ' ') END;
+-- A half goes away from zero, of a number with a floating point as the processor rounds, and one below zero keeps its sign.
+CREATE MACRO pg_compat.char_value(x, places) AS CASE WHEN typeof(x) IN ('DOUBLE', 'FLOAT') THEN printf('%.' || places || 'f', CAST(abs(x) AS DOUBLE)) ELSE CAST(abs(x) + pg_compat.char_half_unit(places) AS VARCHAR) END;
 CREATE MACRO pg_compat.char_parts(x, t, body) AS {'fm': contains(t, 'FM'), 'pr': contains(t, 'PR'), 'mi': contains(t, 'MI'), 'sg': contains(t, 'SG'), 's': contains(replace(t, 'SG', ''), 'S'), 'first': regexp_matches(t, '^(FM)?(MI|S)'), 'dollar': contains(t, '$'),
-  'money': contains(t, 'L'), 'th': contains(t, 'TH'), 'minus': x < 0 AND abs(x) >= pg_compat.char_half_unit(length(regexp_replace(split_part(body, '.', 2), '[^09]', '', 'g'))), 'point': contains(body, '.'), 'tail': CASE WHEN contains(body, '.') THEN regexp_extract(body, '[^90.]*$') ELSE '' END, 'whole': split_part(body, '.', 1), 'fraction': regexp_replace(split_part(body, '.', 2), '[^09]', '', 'g'),
-  'value': CAST(abs(x) + pg_compat.char_half_unit(length(regexp_replace(split_part(body, '.', 2), '[^09]', '', 'g'))) AS VARCHAR)};
+  'money': contains(t, 'L'), 'th': contains(t, 'TH'), 'minus': x < 0 AND (typeof(x) IN ('DOUBLE', 'FLOAT') OR abs(x) >= pg_compat.char_half_unit(length(regexp_replace(split_part(body, '.', 2), '[^09]', '', 'g')))), 'point': contains(body, '.'), 'tail': CASE WHEN contains(body, '.') THEN regexp_extract(body, '[^90.]*$') ELSE '' END, 'whole': split_part(body, '.', 1), 'fraction': regexp_replace(split_part(body, '.', 2), '[^09]', '', 'g'),
+  'value': pg_compat.char_value(x, length(regexp_replace(split_part(body, '.', 2), '[^09]', '', 'g')))};
 CREATE MACRO pg_compat.char_digits(x, template) AS list_transform(list_transform(
   [pg_compat.char_parts(x, upper(template), translate(regexp_replace(upper(template), 'FM|TH|PL|SG|MI|PR|S|L|V|\$', '', 'g'), 'GD', ',.'))],
   lambda p: struct_insert(p, digits := CASE WHEN split_part(p.value, '.', 1) = '0' AND p.point AND NOT (p.fm AND rtrim(split_part(p.value, '.', 2)[:length(p.fraction)], '0') = '' AND rtrim(p.fraction, '9') = '') THEN '' ELSE split_part(p.value, '.', 1) END,
@@ -249,6 +251,7 @@ CREATE MACRO pg_compat.char_given(x, template) AS CASE WHEN pg_compat.char_probl
 CREATE OR REPLACE MACRO pg_compat.char_number(x, template) AS CASE WHEN x IS NULL OR template IS NULL THEN NULL WHEN NOT contains(template, '"') THEN pg_compat.char_given(x, template)
   ELSE regexp_extract(template, '^"([^"]*)"', 1) || pg_compat.char_given(x, regexp_replace(regexp_replace(template, '^"[^"]*"', ''), '"[^"]*"$', '')) || regexp_extract(regexp_replace(template, '^"[^"]*"', ''), '"([^"]*)"$', 1) END;
 -- What a text of PostgreSQL's dialect is translated to (package sql/dialect).
+CREATE MACRO pg_session.csm_to_char__float(x, template) AS pg_compat.char_number(CAST(x AS DOUBLE), CAST(template AS VARCHAR));
 CREATE MACRO pg_session.csm_divisor(x) AS CASE WHEN x = 0 THEN error('22012: division by zero') ELSE x END;
 CREATE MACRO pg_compat.series_step(x) AS CASE WHEN x = 0 THEN error('22023: step size cannot equal zero') ELSE x END;
 CREATE MACRO pg_compat.series_stride(x) AS CASE WHEN x = INTERVAL 0 SECONDS THEN error('22023: step size cannot equal zero') ELSE x END;
