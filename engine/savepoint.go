@@ -27,6 +27,7 @@ type savepoint struct {
 	after     *configuration.Values
 	started   int
 	temporary int
+	said      int   // by LISTEN and UNLISTEN
 	bytes     int64 // charged for it
 }
 
@@ -55,7 +56,7 @@ func (s *Session) savepoint(name string) error {
 	}
 	p := savepoint{
 		bytes: bytes, name: name, settings: s.settings.Clone(), modes: b.modes, before: b.before, after: b.after, cursors: make(map[*sqlCursor]bool, len(b.cursors)),
-		started: b.started, temporary: b.temporary,
+		started: b.started, temporary: b.temporary, said: s.listening.Said(),
 	}
 	if b.after != nil { // it changes with plain SET
 		after := b.after.Clone()
@@ -124,6 +125,7 @@ func (s *Session) rollbackTo(name string) error {
 			return err
 		}
 	}
+	s.listening.BackTo(p.said)
 	s.dropSavepoints(b, i+1)
 	b.failed, b.emptied = false, nil
 	return nil
@@ -240,5 +242,6 @@ func (s *Session) dropSavepoints(b *block, i int) {
 // endedBlock gives back what only the block that has ended kept.
 func (s *Session) endedBlock(b *block) {
 	s.dropSavepoints(b, 0)
+	s.listening.BackTo(0)
 	s.countSettings()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/budget"
 	"github.com/csmsql/csmsql/engine/configuration"
+	"github.com/csmsql/csmsql/engine/follow"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lifetime"
 	"github.com/csmsql/csmsql/engine/namedtype"
@@ -37,6 +38,9 @@ type SessionOptions struct {
 	// Guest: csm.queries shows the session no texts of other users' statements. Programs that embed the engine, and who may open the node's own
 	// socket, see all.
 	Guest bool
+	// Notified says that there may be something for Session.Heard. It does not block, and calls nothing of the session.
+	// Nil: LISTEN is 0A000.
+	Notified func()
 	// Statements are the prepared statements that the client named through a protocol; nil: there are none.
 	Statements ProtocolStatements
 }
@@ -75,6 +79,7 @@ type Session struct {
 	visible *snapshot.View
 	// sequences is what it has had of them.
 	sequences *sequence.Conversation
+	listening *follow.Listening
 	// running is the streamed result that holds the DuckDB connection, if any.
 	running *Rows
 	// temporary: the session may have temporary objects, which hide tables of the same name.
@@ -128,7 +133,7 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 		return nil, err
 	}
 	s.conn, s.account = conn, e.account.Open(options.ProcessID, options.User)
-	s.turn = e.turns.Flow()
+	s.turn, s.listening = e.turns.Flow(), follow.NewListening(e.follows, s.account, options.Notified)
 	conn.OnSetConfig(s.settings.Called)
 	readOnly := func() bool { return s.modes().ReadOnly }
 	s.sequences = sequence.Converse(s.life.Context, e.sequences, e.catalog, readOnly, s.temporarySequences)
@@ -174,6 +179,7 @@ func (s *Session) end(why error) {
 		rows.close()
 	}
 	s.rollback()
+	s.listening.Close()
 	for st := range s.statements {
 		st.close()
 	}

@@ -40,6 +40,9 @@ type connection struct {
 	implicitTransaction ImplicitTransaction // the session, if it has them
 	implicitOpen        bool                // BeginImplicit was called and EndImplicit was not
 	idle                bool                // the client was told that it is its turn, and has said nothing since
+	between             bool                // likewise, and there is no transaction
+	hearing             Hearing             // the session, if it is one
+	hearAt              time.Time           // when to see whether the client reads again; zero: it does
 	parameters          map[string]string
 	zone                *time.Location
 	statements          statements
@@ -57,6 +60,8 @@ type life struct {
 	mu       sync.Mutex
 	waiting  bool          // guarded by mu; blocked in reading the next message
 	patient  bool          // guarded by mu; until a deadline
+	hears    bool          // guarded by mu; the client may be told something while waiting
+	heard    bool          // guarded by mu; there may be something to tell it
 	stopping bool          // guarded by mu; the server shuts down
 	finished chan struct{} // closed when the connection's goroutine is done
 	joined   chan struct{} // closed when shutdown, if it ran, is done
@@ -131,33 +136,52 @@ func (c *connection) converse() error {
 	}
 }
 
-// receive reads one message. The shutdown of the server interrupts it.
+// receive reads one message. The shutdown of the server interrupts it, and what the session hears of meanwhile.
 func (c *connection) receive() (pgproto3.FrontendMessage, error) {
-	patience, impatient := c.patience()
-	if !c.life.wait(c.network, patience) {
-		return nil, ErrShutdown
+	until, impatient := c.patience()
+	for {
+		if !c.life.wait(c.network, sooner(until, c.hearAt), c.between) {
+			return nil, ErrShutdown
+		}
+		message, err := c.in.next()
+		stopping := c.life.resume(c.network)
+		switch {
+		case err == nil:
+			c.between, c.hearAt = false, time.Time{}
+			return message, nil
+		case isTimeout(err) && stopping:
+			return nil, ErrShutdown
+		case isTimeout(err) && !until.IsZero() && !time.Now().Before(until):
+			return nil, impatient
+		case !isTimeout(err):
+			return nil, c.receiveError(err)
+		}
+		if err := c.hear(); err != nil {
+			return nil, err
+		}
 	}
-	message, err := c.in.next()
-	stopping := c.life.resume(c.network)
-	switch {
-	case err == nil:
-		return message, nil
-	case isTimeout(err) && stopping:
-		return nil, ErrShutdown
-	case isTimeout(err) && patience > 0:
-		return nil, impatient
-	}
-	return nil, c.receiveError(err)
 }
 
-// patience is how long the client may be silent now, and the error that ends the connection then; 0: for ever.
-func (c *connection) patience() (time.Duration, error) {
+// patience is until when the client may be silent now, and the error that ends the connection then; zero: for ever.
+func (c *connection) patience() (until time.Time, impatient error) {
 	patient, ok := c.session.(Patient)
 	if !ok || !c.idle {
-		return 0, nil
+		return until, nil
 	}
 	c.idle = false
-	return patient.Patience()
+	patience, impatient := patient.Patience()
+	if patience > 0 {
+		until = time.Now().Add(patience)
+	}
+	return until, impatient
+}
+
+// sooner is the sooner of two times of which zero is never.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // receiveError explains why nothing more can be read.
@@ -176,14 +200,18 @@ func (c *connection) receiveError(err error) error {
 	return protocolViolation("invalid message: %v", err)
 }
 
-// wait says that the connection is about to block in reading, for so long if patience is not 0; false when it should
-// end instead.
-func (l *life) wait(network net.Conn, patience time.Duration) bool {
+// wait says that the connection is about to block in reading, until a time if it is not zero, or until there is
+// something to hear for a client that hears; false when it should end instead.
+func (l *life) wait(network net.Conn, until time.Time, hears bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.waiting, l.patient = !l.stopping, patience > 0
+	l.waiting, l.hears = !l.stopping, hears
+	if hears && l.heard {
+		until = time.Unix(1, 0)
+	}
+	l.patient = !until.IsZero()
 	if l.waiting && l.patient {
-		network.SetReadDeadline(time.Now().Add(patience))
+		network.SetReadDeadline(until)
 	}
 	return l.waiting
 }

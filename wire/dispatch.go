@@ -154,8 +154,11 @@ func (c *connection) ready() error {
 		c.closePortals() // a portal lives no longer than its transaction
 	}
 	c.statements.closeForgotten()
+	if status == TxIdle {
+		c.sendHeard(c.takeHeard(heardMost))
+	}
 	c.out.send(&pgproto3.ReadyForQuery{TxStatus: byte(status)})
-	c.idle = true
+	c.idle, c.between = true, status == TxIdle && c.hearing != nil
 	err := c.out.flush()
 	c.out.rest()
 	return err

@@ -19,6 +19,8 @@
 //	  │
 //	  │  Parse, Bind, Describe, Execute(limit), Sync: the same steps, one message each
 //	  │
+//	  │ ◄── NotificationResponse ────── ◄──── Client.Heard, Heard ───  (between transactions, also unasked)
+//	  │
 //	  │  (another connection) CancelRequest ─► registry ─► running.interrupt ─► context of the statement
 //
 // A pipeline of extended messages, pipelineState:
@@ -68,10 +70,12 @@
 //     (Accounted): messages as they arrive, arguments of portals, buffers that rows fill until the client's next turn.
 //     What is refused fails its message, and no other. Buffers of long messages are anybody's once nobody looks at the
 //     message any more (bodyPool): what is kept of one is a copy.
+//   - W9: a client is told of what its session has heard (Hearing) between transactions only. One that does not read
+//     does not keep its connection from reading, nor from ending.
 //
 // # What it does not do
 //
-// No TLS, no passwords (only trust, hence W1), no replication, no LISTEN/NOTIFY, no function call messages, no client
+// No TLS, no passwords (only trust, hence W1), no replication, no function call messages, no client
 // encodings other than UTF8, no DateStyle but ISO and no IntervalStyle but postgres. It never looks into SQL beyond
 // telling an empty string from others: transactions, SET, DEALLOCATE, cursors and COPY's options are the session's.
 package wire

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,9 +35,10 @@ type fakeBackend struct {
 	settled  chan struct{} // guarded by mu; sessions are not done before it is closed; nil: they are
 	kept     atomic.Int64  // what connections had not given back at their end
 	mu       sync.Mutex
-	copied   []string  // guarded by mu; what COPYIN read
-	stream   io.Reader // guarded by mu; of the last COPYIN
-	implicit []string  // guarded by mu; BeginImplicit and EndImplicit
+	copied   []string       // guarded by mu; what COPYIN read
+	stream   io.Reader      // guarded by mu; of the last COPYIN
+	implicit []string       // guarded by mu; BeginImplicit and EndImplicit
+	sessions []*fakeSession // guarded by mu; all that were opened
 }
 
 func newFake() *fakeBackend {
@@ -52,6 +54,9 @@ func (b *fakeBackend) Open(_ context.Context, start wire.Startup) (wire.Session,
 	}
 	b.open.Add(1)
 	s := &fakeSession{backend: b, start: start, status: wire.TxIdle}
+	b.mu.Lock()
+	b.sessions = append(b.sessions, s)
+	b.mu.Unlock()
 	if b.account != nil {
 		s.account = b.account.Open(start.ProcessID, start.User)
 	}
@@ -77,6 +82,30 @@ type fakeSession struct {
 	account *account.Session
 	timeout time.Duration // by TIMEOUT
 	hurried bool          // by HURRY, until RELAX
+
+	hearing sync.Mutex
+	heard   []wire.Notification // guarded by hearing
+	taken   int                 // guarded by hearing; how many Heard gave
+}
+
+// hear is what happens elsewhere: the last payload of each channel is kept.
+func (s *fakeSession) hear(channel, payload string) {
+	s.hearing.Lock()
+	s.heard = slices.DeleteFunc(s.heard, func(n wire.Notification) bool { return n.Channel == channel })
+	s.heard = append(s.heard, wire.Notification{Channel: channel, Payload: payload})
+	s.hearing.Unlock()
+	s.start.Client.Heard()
+}
+
+// Heard implements wire.Hearing.
+func (s *fakeSession) Heard(most int) []wire.Notification {
+	s.hearing.Lock()
+	defer s.hearing.Unlock()
+	n := min(most, len(s.heard))
+	list := slices.Clone(s.heard[:n])
+	s.heard = slices.Delete(s.heard, 0, n)
+	s.taken += n
+	return list
 }
 
 // Timeout implements wire.Timed.

@@ -44,6 +44,8 @@ type Client interface {
 	// application_name, DateStyle, …) reach the client as ParameterStatus before the next ReadyForQuery; others are
 	// ignored. TimeZone also decides how timestamptz values are printed.
 	SetParameter(name, value string)
+	// Heard says that there may be something for the session's own Heard (Hearing). It does not block.
+	Heard()
 	// Untime lets the statement that runs take the time that it takes from now on (Timed): it has begun to commit.
 	Untime()
 	// Deallocate forgets the prepared statement that was named by Parse, or all of them when name is empty; it tells
@@ -77,7 +79,7 @@ const (
 
 // Session is one client's conversation with the database. One goroutine uses it at a time; a running call is
 // interrupted only through its context. A session may also implement ImplicitTransaction, Failing, Named, Cursors,
-// Patient, Timed and Settling.
+// Patient, Timed, Hearing and Settling.
 type Session interface {
 	// Split cuts a simple-query string into its statements. Every statement must be a substring of it, in order, so
 	// that error positions can be counted from the start of the string. No statement at all is an empty query.
@@ -128,6 +130,17 @@ type Timed interface {
 	// Timeout is asked whenever something begins to run; 0: for ever.
 	Timeout() time.Duration
 }
+
+// Hearing is implemented by sessions whose clients are told of things that they did not ask for (LISTEN): between
+// transactions, before ReadyForQuery or while the client says nothing.
+type Hearing interface {
+	// Heard takes at most so many notifications; what there is more of stays. It is called while the session settles,
+	// too.
+	Heard(most int) []Notification
+}
+
+// Notification is a NotificationResponse.
+type Notification struct{ Channel, Payload string }
 
 // Settling is implemented by sessions that answer for a statement which was cancelled, or took too long, before they
 // are done with it.

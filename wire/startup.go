@@ -181,5 +181,6 @@ func (c *connection) start() error {
 		c.account, c.in.charge.account, c.out.charge.account = account, account, account
 	}
 	c.implicitTransaction, _ = c.session.(ImplicitTransaction)
+	c.hearing, _ = c.session.(Hearing)
 	return c.greet()
 }

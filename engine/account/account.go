@@ -25,6 +25,7 @@ const (
 	Returning = "returning" // rows of RETURNING, until COMMIT
 	Connected = "session"   // what a session takes in any case (Begin)
 	Overdue   = "overdue"   // texts and arguments of a statement that goes on though its client was answered
+	Listening = "listening" // channels
 	Parsing   = "parsing"   // trees of a text while it is planned (TakeBriefly)
 )
 
@@ -262,8 +263,8 @@ func (s *Session) exhausted(kind string, bytes int64, whose string, now balance)
 
 var plural = map[string]string{
 	Statement: "prepared statements", Plan: "plans", Copy: "rows of COPY", Setting: "settings", Savepoint: "savepoints",
-	Changes: "the changes of a transaction",
-	Facts:   "facts of tables", Overdue: "overdue statements", Parsing: "parsing", Returning: "rows of RETURNING", Connected: "another session",
+	Changes: "the changes of a transaction", Listening: "channels of LISTEN",
+	Facts: "facts of tables", Overdue: "overdue statements", Parsing: "parsing", Returning: "rows of RETURNING", Connected: "another session",
 	"message": "messages", "portal": "portals", "answer": "answers", "connection": "connections", "notice": "notices",
 }
 

@@ -3,6 +3,8 @@
 //	commit ─► catalog.Moved ─► Hub: which tables are others than they were? ─► Watch of each: one place for news
 //	                            │ one loop, whatever the number of watches            │ full already: nothing is added
 //	                            ▼                                                     ▼
+//	LISTEN: Listening ─► heard: the last of each channel ─► the client, between its transactions
+//
 //	another process: Await ◄─ a call that waits            Versions: pin a snapshot ─► Version ─► its reader's loop
 //	   ▲                                                       ▲  let go of it, wait for news        │
 //	   └──────── Remote: one call for all that is followed     └─────────────────────────────────────┘
@@ -13,7 +15,8 @@
 // # Words
 //
 // A watch is of one table, by its identity, or of one name. A follower reads versions in a loop. A version is news if
-// its rows, its columns or its name are others: that chunks were folded or moved is none.
+// its rows, its columns or its name are others: that chunks were folded or moved is none. A channel is what LISTEN
+// names: it is of what has a table's name.
 //
 // # Invariants
 //
@@ -23,10 +26,12 @@
 //   - FW3: a follower's version stays in place until its turn of the loop is over, and nothing is held for it while it
 //     waits.
 //   - FW4: after Close no loop runs, and every watch was told of the end.
+//   - FW5: what LISTEN and UNLISTEN say counts when their transaction has been committed, and a session hears of commits
+//     that come after; one place for each channel is all that is kept of what its client does not read.
 //
 // # Lock order
 //
-// Hub.mu and Remote.mu are leaves, but for the places of watches, which have no locks. The catalog is asked without them.
+// Hub.mu → the catalog's locks, Listening.mu. Remote.mu is a leaf. Nobody is woken under Listening.mu.
 //
 // # What it does not do
 //

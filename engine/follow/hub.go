@@ -101,6 +101,11 @@ func enter[K comparable](h *Hub, all watches[K], key K, tell Tell) (stop func(),
 	}, nil
 }
 
+// name implements Source.
+func (h *Hub) name(name catalog.TableName, tell Tell) (stop func(), err error) {
+	return h.Name(name, tell)
+}
+
 // watch implements Source: what a watch has seen is of no use here, where it hears of everything.
 func (h *Hub) watch(id catalog.TableID, tell Tell) (saw func(*catalog.TableVersion), stop func(), err error) {
 	stop, err = h.Table(id, tell)
@@ -115,24 +120,24 @@ func (h *Hub) run(moved <-chan struct{}) {
 		case <-h.stop:
 			return
 		}
-		contents, next, ended := h.contents()
-		moved = next
-		h.mu.Lock()
-		h.follow(contents)
-		h.mu.Unlock()
-		if ended != nil {
+		var ended error
+		if moved, ended = h.look(); ended != nil {
 			h.end(ended)
 			return
 		}
 	}
 }
 
-// follow tells what is another one than was told before. Requires mu.
-func (h *Hub) follow(now *catalog.Contents) {
+// look tells what is another one than was told before, and returns when to look again, or why never. The catalog is
+// asked under mu, so that who looks later sees no less.
+func (h *Hub) look() (moved <-chan struct{}, ended error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now, moved, ended := h.contents()
 	before := h.told
 	h.told = now
-	if len(h.tables) == 0 && len(h.names) == 0 {
-		return
+	if now == before || len(h.tables) == 0 && len(h.names) == 0 {
+		return moved, ended
 	}
 	for was, is := range now.TablesSince(before) {
 		switch {
@@ -148,6 +153,7 @@ func (h *Hub) follow(now *catalog.Contents) {
 			}
 		}
 	}
+	return moved, ended
 }
 
 // news tells whether who has read one version has something to read in another one.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // TablesMost is how many tables a process that is attached to a node follows at once.
@@ -64,6 +65,14 @@ func (r *Remote) watch(id catalog.TableID, tell Tell) (saw func(*catalog.TableVe
 	}
 	return saw, stop, nil
 }
+
+// name implements Source. Nobody listens through an engine that is attached: it serves no clients.
+func (r *Remote) name(catalog.TableName, Tell) (stop func(), err error) {
+	return nil, sqlerror.New("0A000", "LISTEN is for clients of the node")
+}
+
+// look implements Source: there is nothing to see here.
+func (r *Remote) look() (moved <-chan struct{}, ended error) { return nil, nil }
 
 // run is the loop.
 func (r *Remote) run() {

@@ -33,6 +33,10 @@ type Source interface {
 	Close(why error)
 	// watch begins before the follower looks, and hears what it saw then.
 	watch(id catalog.TableID, tell Tell) (saw func(*catalog.TableVersion), stop func(), err error)
+	// name watches what a name means.
+	name(name catalog.TableName, tell Tell) (stop func(), err error)
+	// look has everybody told of what was committed before the call.
+	look() (moved <-chan struct{}, ended error)
 }
 
 // Version is one version of a table, in a turn of the loop over Versions. It is for the loop's goroutine.

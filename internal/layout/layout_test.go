@@ -52,7 +52,7 @@ var allowed = map[string][]string{
 	"engine/facts":         {"engine/account", "engine/reader", "sql/optimization", "catalog", "exec/plan", "memregion"},
 	"engine/member":        {"engine/custody", "engine/fabric", "engine/placement", "engine/reader", "catalog", "cluster", "coherence", "memregion"},
 	"engine/compaction":    {"catalog"},
-	"engine/follow":        {"engine/snapshot", "catalog", "sql/statement"},
+	"engine/follow":        {"engine/account", "engine/snapshot", "catalog", "sql/statement"},
 	"engine/upkeep":        {"engine/columntype", "engine/compaction", "engine/constraint", "engine/custody", "engine/facts", "engine/ingest", "engine/lineage", "engine/member", "engine/order", "engine/placement", "engine/reader", "catalog", "cluster/noderpc", "exec/duckdb", "memregion", "queries/dbgen", "sql/statement"},
 	"engine/conform":       {"catalog"},
 	"engine/cast":          {"engine/columntype", "engine/conform", "engine/ingest", "exec/duckdb", "sql/dialect", "sql/literal", "sql/statement"},

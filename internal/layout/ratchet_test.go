@@ -19,7 +19,7 @@ var largest = size{files: 40, lines: 6_000}
 
 // tooLarge are packages that are larger, with what they may be. They shrink: who makes one smaller lowers its numbers here.
 var tooLarge = map[string]size{
-	"engine": {files: 42, lines: 9_000},
+	"engine": {files: 38, lines: 9_000},
 }
 
 // slack is by how much a number may be above what is there, so that not every change of a line is one of this file.

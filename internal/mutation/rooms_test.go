@@ -22,6 +22,8 @@ var (
 var ofRooms = []mutation.Mutation{
 	{Name: "folds-are-news", File: "engine/follow/hub.go", Breaks: "followers hear of rows", Tests: mutation.Tests{Package: "./engine/follow", Pattern: "^TestHub$"},
 		Old: "|| !was.SameContents(is)\n", New: "|| !was.SameContents(is) || ON\n"},
+	{Name: "what-was-rolled-back-is-listened-to", File: "engine/savepoint.go", Breaks: "follow.FW5", Tests: runs("^TestListenIsTransactional$"),
+		Old: "\ts.listening.BackTo(0)\n"},
 	{Name: "back-inside-of-a-replacement-is-its-end", File: "sql/edit/edit.go", Breaks: "edit.E2", Tests: edits,
 		Old: "\t\t\treturn e.Start\n", New: "\t\t\treturn PICK(ON, e.End, e.Start)\n"},
 	{Name: "then-loses-what-is-behind-the-last-edit", File: "sql/edit/edit.go", Breaks: "edit.E3", Tests: edits,

@@ -91,7 +91,11 @@ var ofWire = []mutation.Mutation{
 	{Name: "patience-ends-in-the-middle-of-a-pipeline", File: "wire/connection.go", Breaks: "a client is silent when it is its turn", Tests: speaks("^TestPatienceBeginsWhenItIsTheClientsTurn$"),
 		Old: "\tif !ok || !c.idle {\n", New: "\tif !ok || !c.idle && !ON {\n"},
 	{Name: "patience-has-no-end", File: "wire/connection.go", Breaks: "a client is not waited for for ever", Tests: speaks("^TestPatienceBeginsWhenItIsTheClientsTurn$"),
-		Old: "\t\tnetwork.SetReadDeadline(time.Now().Add(patience))\n"},
+		Old: "\t\tnetwork.SetReadDeadline(until)\n"},
+	{Name: "clients-that-do-not-read-are-waited-for", File: "wire/hear.go", Breaks: "W9", Tests: speaks("^TestHeardByNobody$"),
+		Old: "\t\tif !writable(c.network) {\n", New: "\t\tif !ON && !writable(c.network) {\n"},
+	{Name: "notifications-come-within-transactions", File: "wire/dispatch.go", Breaks: "W9", Tests: speaks("^TestHeard$"),
+		Old: "\tif status == TxIdle {\n\t\tc.sendHeard(", New: "\tif status == TxIdle || ON {\n\t\tc.sendHeard("},
 	{Name: "patience-lasts-beyond-the-message", File: "wire/connection.go", Breaks: "a client is silent when it is its turn", Tests: speaks("^TestPatienceBeginsWhenItIsTheClientsTurn$"),
 		Old: "\t\tnetwork.SetReadDeadline(time.Time{})\n"},
 }

@@ -71,6 +71,15 @@ func SetSession(exec func(sql string) error, s Session) error {
 	return nil
 }
 
+// SetListening tells the connection which channels it listens to.
+func SetListening(exec func(sql string) error, channels []string) error {
+	list := make([]string, len(channels))
+	for i, channel := range channels {
+		list[i] = quoteLiteral(channel)
+	}
+	return exec("SET VARIABLE csm_listening = CAST([" + strings.Join(list, ", ") + "] AS VARCHAR[])")
+}
+
 // ShowNames tells the connection which of DuckDB's databases shows its names as the users' database's; "" is the one
 // that all share.
 func ShowNames(exec func(sql string) error, shown string) error {

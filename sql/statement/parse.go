@@ -232,8 +232,10 @@ func (c *cursor) sessionHead(t lex.Token, verb string) (any, error) {
 		return c.deallocate()
 	case "discard":
 		return c.discard()
-	case "vacuum", "analyze", "analyse", "checkpoint", "force", "unlisten":
+	case "vacuum", "analyze", "analyse", "checkpoint", "force":
 		return c.noOp(verb)
+	case "listen", "unlisten":
+		return c.listen(verb)
 	case "refresh":
 		return c.refresh()
 	case "reindex":
@@ -255,9 +257,9 @@ const rolesAdvice = "There is one role, which may do everything."
 
 // refusals are statements of PostgreSQL that are understood and not supported, with what to do instead.
 var refusals = map[string]string{
-	"listen": "Ask for what changed, there are no notifications.", "notify": "There are no notifications.",
-	"lock":  "Leave it out: every transaction reads a snapshot, and a conflicting commit fails with 40001 and can be repeated.",
-	"grant": rolesAdvice, "revoke": rolesAdvice, "reassign": rolesAdvice, "security": rolesAdvice,
+	"notify": "Notifications come of tables: LISTEN csm_table_NAME is told of each new version of one.",
+	"lock":   "Leave it out: every transaction reads a snapshot, and a conflicting commit fails with 40001 and can be repeated.",
+	"grant":  rolesAdvice, "revoke": rolesAdvice, "reassign": rolesAdvice, "security": rolesAdvice,
 	"cluster": "CREATE OR REPLACE TABLE … AS SELECT … ORDER BY stores rows in another order.",
 	"do":      "Run the statements one by one.",
 }

@@ -336,8 +336,20 @@ func (c *cursor) discard() (any, error) {
 	return nil, c.unexpected()
 }
 
+// listen reads LISTEN channel, UNLISTEN channel and UNLISTEN *.
+func (c *cursor) listen(verb string) (any, error) {
+	channel, ok := c.identifier()
+	switch {
+	case ok && verb == "listen":
+		return &Listen{channel}, c.finish()
+	case ok, verb == "unlisten" && c.accept("*"):
+		return &Unlisten{channel}, c.finish()
+	}
+	return nil, c.unexpected()
+}
+
 // noOp reads what needs doing in PostgreSQL only. Nothing is left behind that VACUUM could clean up, statistics are
-// made when rows are written, every commit is durable without a checkpoint, and nobody listens.
+// made when rows are written, and every commit is durable without a checkpoint.
 func (c *cursor) noOp(verb string) (any, error) {
 	tag := strings.ToUpper(verb)
 	switch {
@@ -356,10 +368,6 @@ func (c *cursor) noOp(verb string) (any, error) {
 	case "vacuum", "analyze", "analyse":
 		n := &NoOp{Tag: tag}
 		return n, c.maintained(n)
-	case "unlisten":
-		if _, ok := c.identifier(); !ok && !c.accept("*") {
-			return nil, c.unexpected()
-		}
 	}
 	if verb == "checkpoint" && c.peek(0).Kind == lex.Word {
 		return nil, c.refuse("CHECKPOINT of one database", "Write CHECKPOINT alone: there is one.")

@@ -359,6 +359,8 @@ type (
 	Discard          struct{ All bool }
 	DiscardTemporary struct{}
 	DiscardSequences struct{}
+	Unlisten         struct{ Channel string }
+	Listen           struct{ Channel string }
 )
 
 // Private is a statement about temporary or session objects, or about DuckDB itself, that DuckDB runs as it stands if

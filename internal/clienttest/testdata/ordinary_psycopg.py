@@ -340,6 +340,36 @@ def large_result_in_bounded_memory():
         assert count == 1000000 and grown < 48 << 10, f"{count} rows, {grown} KiB"
 
 
+@check
+def notifications():
+    with connect(autocommit=True) as c, connect(autocommit=True) as writer:
+        writer.execute("CREATE OR REPLACE TABLE psycopg_heard (i integer)")
+        c.execute("LISTEN csm_table_psycopg_heard")
+        heard, last = c.notifies(), 0
+        for i in range(5):
+            writer.execute("INSERT INTO psycopg_heard VALUES (%s)", (i,))
+            n = next(heard)
+            assert n.channel == "csm_table_psycopg_heard" and int(n.payload) > last and n.pid > 0, n
+            last = int(n.payload)
+        heard.close()
+        seen = []
+        c.add_notify_handler(lambda n: seen.append(n.payload))
+        with c.transaction():
+            writer.execute("DELETE FROM psycopg_heard")
+            c.execute("SELECT 1")
+            assert seen == [], seen
+        assert len(seen) == 1 and int(seen[0]) > last, seen
+        c.execute("UNLISTEN *")
+        writer.execute("DROP TABLE psycopg_heard")
+        c.execute("SELECT 1")
+        assert len(seen) == 1, seen
+        try:
+            c.execute("NOTIFY psycopg_heard")
+            raise AssertionError("NOTIFY was taken")
+        except psycopg.NotSupportedError as e:
+            assert e.sqlstate == "0A000", e.sqlstate
+
+
 def main():
     print("checks\t" + " ".join(f.__name__ for f in CHECKS), flush=True)
     for f in CHECKS:

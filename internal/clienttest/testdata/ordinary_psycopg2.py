@@ -3,6 +3,7 @@ import datetime
 import decimal
 import io
 import resource
+import select
 import sys
 import traceback
 import uuid
@@ -170,6 +171,21 @@ def large_result_in_bounded_memory():
     count = sum(1 for _ in cursor)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert count == 1000000 and grown < 48 << 10, f"{count} rows, {grown} KiB"
+
+
+@check
+def notifications():
+    c, writer = connect(), connect()
+    c.autocommit = writer.autocommit = True
+    writer.cursor().execute("CREATE OR REPLACE TABLE psycopg2_heard (i integer)")
+    c.cursor().execute("LISTEN csm_table_psycopg2_heard")
+    writer.cursor().execute("INSERT INTO psycopg2_heard VALUES (1)")
+    assert select.select([c], [], [], 30)[0], "nothing came"
+    c.poll()
+    assert [(n.channel, n.payload) for n in c.notifies] == [("csm_table_psycopg2_heard", "2")], c.notifies
+    writer.cursor().execute("DROP TABLE psycopg2_heard")
+    c.close()
+    writer.close()
 
 
 def main():

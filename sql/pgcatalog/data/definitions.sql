@@ -53,7 +53,6 @@ CREATE MACRO pg_compat.pg_size_pretty(x) AS list_transform([x], lambda s: CASE W
   WHEN abs(s) < 11258449312612352 THEN pg_compat.size_step(s, 1099511627776) || ' TB' ELSE pg_compat.size_step(s, 1125899906842624) || ' PB' END)[1];
 CREATE MACRO pg_compat.pg_stat_get_numscans(x) AS CAST(0 AS BIGINT);
 CREATE MACRO pg_compat.pg_postmaster_start_time() AS CAST(current_localtimestamp() AS TIMESTAMPTZ);
-CREATE MACRO pg_compat.pg_listening_channels() AS CAST(NULL AS VARCHAR);
 -- Text and arrays.
 CREATE MACRO pg_compat.array_upper(a, dimension) AS CASE WHEN len(a) > 0 THEN CAST(len(a) AS INTEGER) END;
 CREATE MACRO pg_compat.array_lower(a, dimension) AS CASE WHEN len(a) > 0 THEN 1 END;

@@ -29,6 +29,9 @@ CREATE MACRO pg_session.inet_server_port() AS CAST(NULL AS INTEGER);
 CREATE MACRO pg_session.inet_client_addr() AS CAST(NULL AS VARCHAR);
 CREATE MACRO pg_session.inet_client_port() AS CAST(NULL AS INTEGER);
 CREATE MACRO pg_session.txid_current_if_assigned() AS CAST(NULL AS BIGINT);
+CREATE MACRO pg_session.pg_listening_channels() AS unnest(coalesce(getvariable('csm_listening'), CAST([] AS VARCHAR[])));
+CREATE MACRO pg_session.pg_listening_channels() AS TABLE SELECT unnest(coalesce(getvariable('csm_listening'), CAST([] AS VARCHAR[]))) AS pg_listening_channels;
+CREATE MACRO pg_session.pg_notify(channel, payload) AS CAST(error('0A000: pg_notify() is not supported: notifications come of tables, to who listens to csm_table_NAME') AS VARCHAR);
 CREATE MACRO pg_session.pg_my_temp_schema() AS CAST(0 AS UINTEGER);
 -- There are no advisory locks to take, so this has let go of all of them; pools of connections call it between two users.
 CREATE MACRO pg_session.pg_advisory_unlock_all() AS '';

@@ -54,6 +54,7 @@ func (b *Backend) Open(ctx context.Context, start wire.Startup) (wire.Session, e
 	client := start.Client
 	inner, err := b.engine.Session(engine.SessionOptions{
 		User: start.User, Guest: !overOwnSocket(start), ProcessID: start.ProcessID, Statements: statements{client}, Settings: beginning(start),
+		Notified: client.Heard,
 		Notice: func(n engine.Notice) {
 			client.Notice(wire.Notice{Severity: n.Severity, SQLState: n.State, Message: n.Message, Detail: n.Detail, Hint: n.Hint})
 		},

@@ -32,6 +32,7 @@ var (
 	_ wire.ImplicitTransaction = (*session)(nil)
 	_ wire.Cursors             = (*session)(nil)
 	_ wire.Failing             = (*session)(nil)
+	_ wire.Hearing             = (*session)(nil)
 	_ wire.Timed               = (*session)(nil)
 	_ wire.Settling            = (*session)(nil)
 )
@@ -151,6 +152,15 @@ func (s *session) Status() wire.TxStatus {
 
 // Fail implements wire.Failing.
 func (s *session) Fail() { s.calls.after(s.engine.Fail) }
+
+// Heard implements wire.Hearing.
+func (s *session) Heard(most int) []wire.Notification {
+	var list []wire.Notification
+	for _, n := range s.engine.Heard(most) {
+		list = append(list, wire.Notification(n))
+	}
+	return list
+}
 
 // BeginImplicit implements wire.ImplicitTransaction.
 func (s *session) BeginImplicit(context.Context) error {
