@@ -103,7 +103,10 @@ func hasTypes(parsed *statement.Statement) bool {
 func (w Written) Typed(parsed *statement.Statement, find pgcatalog.Find) (*statement.Statement, Written, error) {
 	text, made := parsed.Text, edit.List(nil)
 	if hasTypes(parsed) {
-		text, made = pgcatalog.Typed(parsed.Text, parsed.Tree, find)
+		var err error
+		if text, made, err = pgcatalog.Typed(parsed.Text, parsed.Tree, find); err != nil {
+			return parsed, w, err
+		}
 	}
 	text, once, err := computeOnce(text)
 	if err != nil {

@@ -101,7 +101,12 @@ func (n *typing) of(x *pg.Node) uint32 {
 		return valueTypes[e.SqlvalueFunction.Op]
 	case *pg.Node_FuncCall:
 		return n.call(e.FuncCall)
+	case *pg.Node_NullTest, *pg.Node_BooleanTest, *pg.Node_BoolExpr:
+		return booleanType
 	case *pg.Node_AExpr:
+		if isComparison(e.AExpr) {
+			return booleanType
+		}
 		return n.operation(e.AExpr)
 	}
 	return 0

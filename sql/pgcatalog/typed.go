@@ -34,13 +34,14 @@ import (
 //	t::text             csm_row(ARRAY[csm_row__field(t.a), …])        DuckDB's is a struct's
 //
 // A sum that is a column of the result by itself stays: Origins says what it is.
-func Typed(sql string, parsed *pg.ParseResult, find Find) (string, edit.List) {
+func Typed(sql string, parsed *pg.ParseResult, find Find) (string, edit.List, error) {
+	inserted := insertedRows(parsed)
 	parsed = asQueries(parsed)
 	bound, err := bind.Bind(sql, parsed, bind.CatalogFunc(func(database, schema, name string) *bind.Table {
 		return find(database, schema, name).bindTable()
 	}))
 	if err != nil {
-		return sql, nil
+		return sql, nil, nil
 	}
 	w := &translation{typing: typing{bound: bound}, sql: sql, stays: map[*pg.Node]bool{}, unnamed: map[*pg.Node]bool{},
 		bare: map[*pg.Node]bool{}}
@@ -50,6 +51,11 @@ func Typed(sql string, parsed *pg.ParseResult, find Find) (string, edit.List) {
 			continue
 		}
 		seen[q.Stmt] = true
+		if q.Stmt != inserted {
+			if err := w.mismatchedQuery(q); err != nil {
+				return sql, nil, err
+			}
+		}
 		w.targets(q, slices.Contains(bound.Top, q) && !q.Stored)
 		if q.Left != nil {
 			w.unite(q.Left, q.Right)
@@ -57,9 +63,13 @@ func Typed(sql string, parsed *pg.ParseResult, find Find) (string, edit.List) {
 		}
 	}
 	for m := range tree.All(parsed.ProtoReflect()) {
-		if n, ok := m.Interface().(*pg.Node); ok && !seen[n] {
+		part := m.Interface()
+		if n, ok := part.(*pg.Node); ok && !seen[n] {
 			seen[n] = true
 			w.node(n)
+		}
+		if err := w.mismatch(part, parsed, find); err != nil {
+			return sql, nil, err
 		}
 	}
 	slices.SortFunc(w.edits, func(a, b change) int {
@@ -69,7 +79,8 @@ func Typed(sql string, parsed *pg.ParseResult, find Find) (string, edit.List) {
 	for _, c := range w.edits {
 		edited.Replace(c.start, c.end, c.by)
 	}
-	return edited.Text()
+	text, made := edited.Text()
+	return text, made, nil
 }
 
 // NeedsTypes tells whether types may say what a text means, without asking what is in the catalog.
@@ -84,17 +95,29 @@ func NeedsTypes(parsed *pg.ParseResult) bool {
 	default: // has no query
 		return false
 	}
+	inserted := insertedRows(parsed)
 	var tested, items []string // names of which it is asked whether they are NULL, and those of tables
 	for m := range tree.All(parsed.ProtoReflect()) {
 		switch x := m.Interface().(type) {
 		case *pg.NullTest:
 			tested = append(tested, wholeName(x.Arg.GetColumnRef())...)
 		case *pg.RangeVar:
+			if len(x.Alias.GetColnames()) > 0 {
+				return true
+			}
 			items = append(items, cmp.Or(x.Alias.GetAliasname(), x.Relname))
 		case *pg.Alias:
 			items = append(items, x.Aliasname)
 		case *pg.SelectStmt:
-			if unites(x) {
+			if unites(x) || x != inserted && mayMismatch(x) {
+				return true
+			}
+		case *pg.A_ArrayExpr:
+			if mixes(x.Elements) {
+				return true
+			}
+		case *pg.CommonTableExpr:
+			if n := outputs(x.Ctequery.GetSelectStmt()); n >= 0 && n < len(x.Aliascolnames) {
 				return true
 			}
 		case *pg.A_Expr:

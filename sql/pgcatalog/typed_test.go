@@ -80,7 +80,8 @@ func TestTyped(t *testing.T) {
 		require.NoError(t, err, text)
 		given := text
 		if pgcatalog.NeedsTypes(tree) {
-			typed, made := pgcatalog.Typed(text, tree, find)
+			typed, made, err := pgcatalog.Typed(text, tree, find)
+			require.NoError(t, err)
 			given = typed
 			for i := range given {
 				require.LessOrEqual(t, made.Back(i), len(text))
@@ -92,10 +93,48 @@ func TestTyped(t *testing.T) {
 		require.Equal(t, want, given)
 		tree, err = pg.Parse(given)
 		require.NoError(t, err, given)
-		again, made := pgcatalog.Typed(given, tree, find)
+		again, made, err := pgcatalog.Typed(given, tree, find)
+		require.NoError(t, err)
 		if made != nil && !strings.Contains(given, "CAST(") && !strings.Contains(given, "csm_text(") && !strings.Contains(given, "csm_round") {
 			require.Equal(t, given, again, "written twice")
 		}
+	}
+}
+
+// TestMismatches: what PostgreSQL refuses by the types of what stands side by side.
+func TestMismatches(t *testing.T) {
+	relation := &pgcatalog.Relation{Schema: "public", Name: "t", OID: 7, Columns: []pgcatalog.Column{
+		{Name: "i", Type: 23, Typmod: -1}, {Name: "b", Type: 16, Typmod: -1},
+	}}
+	find := func(_, _, name string) *pgcatalog.Relation {
+		if name == "t" {
+			return relation
+		}
+		return nil
+	}
+	for text, want := range map[string]string{
+		"VALUES (1), (true)":                                                            "VALUES types integer and boolean cannot be matched",
+		"SELECT true UNION SELECT 1.5":                                                  "UNION types boolean and numeric cannot be matched",
+		"SELECT CASE WHEN b THEN i ELSE b END FROM t":                                   "CASE types boolean and integer cannot be matched",
+		"UPDATE t SET i = coalesce(i, i > 1)":                                           "COALESCE types integer and boolean cannot be matched",
+		"SELECT least(NULL, b, i) FROM t":                                               "LEAST types boolean and integer cannot be matched",
+		"SELECT ARRAY[1, true]":                                                         "ARRAY types integer and boolean cannot be matched",
+		"WITH a(x, y) AS (SELECT 1) TABLE a":                                            `WITH query "a" has 1 columns available but 2 columns specified`,
+		"SELECT 1 FROM t AS x(a, b, c)":                                                 `table "x" has 2 columns available but 3 columns specified`,
+		"INSERT INTO t (i) VALUES (1), (true)":                                          "",
+		"SELECT coalesce(b, true), least(i, 1) FROM t":                                  "",
+		"WITH t AS (SELECT 1, 2, 3) SELECT 1 FROM t AS x(a, b, c)":                      "",
+		"WITH a(x, y) AS (SELECT COLUMNS(*) FROM t), b(x) AS (SELECT * FROM t) TABLE a": "",
+	} {
+		tree, err := pg.Parse(text)
+		require.NoError(t, err, text)
+		require.True(t, want == "" || pgcatalog.NeedsTypes(tree), text)
+		_, _, err = pgcatalog.Typed(text, tree, find)
+		if want == "" {
+			require.NoError(t, err, text)
+			continue
+		}
+		require.EqualError(t, err, want, text)
 	}
 }
 
@@ -105,7 +144,8 @@ func typed(t *testing.T, text string, find pgcatalog.Find) string {
 	parsed, err := pg.Parse(text)
 	require.NoError(t, err, text)
 	require.True(t, pgcatalog.NeedsTypes(parsed), text)
-	got, _ := pgcatalog.Typed(text, parsed, find)
+	got, _, err := pgcatalog.Typed(text, parsed, find)
+	require.NoError(t, err)
 	_, err = pg.Parse(got)
 	require.NoError(t, err, got)
 	return got

@@ -90,8 +90,15 @@ func (w *translation) wholeIsNull(test *pg.NullTest) {
 	if test.Nulltesttype == pg.NullTestType_IS_NOT_NULL {
 		verb = " IS NOT NULL"
 	}
+	for t := lex.Client.Next(w.sql, end); t.Is(")"); t = lex.Client.Next(w.sql, end) {
+		before := strings.TrimRight(w.sql[:start], " \t\r\n")
+		if !strings.HasSuffix(before, "(") {
+			return // a comment is between
+		}
+		start, end = len(before)-1, t.End()
+	}
 	if !lex.Client.Next(w.sql, end).IsAny("is", "isnull", "notnull") {
-		return // parentheses are between
+		return
 	}
 	for t := lex.Client.Next(w.sql, end); !t.Ends(); t = lex.Client.Next(w.sql, end) {
 		end = t.End()

@@ -1,0 +1,181 @@
+package pgcatalog
+
+import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/bind"
+	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/tree"
+)
+
+// shownNames are the types that are told apart here, as errors name them.
+var shownNames = map[uint32]string{
+	smallType: "smallint", integerType: "integer", bigintType: "bigint", numericType: "numeric", realType: "real",
+	doubleType: "double precision", booleanType: "boolean",
+}
+
+// mismatch is what PostgreSQL refuses of a part of a text by the types of what stands side by side, and DuckDB does not:
+// a boolean beside a number is one there; and of names for more columns than there are.
+func (w *translation) mismatch(part any, parsed *pg.ParseResult, find Find) error {
+	switch x := part.(type) {
+	case *pg.CoalesceExpr:
+		return w.matched("COALESCE", x.Args)
+	case *pg.MinMaxExpr:
+		if x.Op == pg.MinMaxOp_IS_LEAST {
+			return w.matched("LEAST", x.Args)
+		}
+		return w.matched("GREATEST", x.Args)
+	case *pg.CaseExpr:
+		list := results(x)
+		if x.Defresult != nil { // it is looked at first
+			list = append([]*pg.Node{x.Defresult}, list[:len(list)-1]...)
+		}
+		return w.matched("CASE", list)
+	case *pg.A_ArrayExpr:
+		return w.matched("ARRAY", x.Elements)
+	case *pg.CommonTableExpr:
+		return tooMany("WITH query", x.Ctename, outputs(x.Ctequery.GetSelectStmt()), len(x.Aliascolnames))
+	case *pg.RangeVar:
+		if named := len(x.Alias.GetColnames()); named > 0 && !namesQuery(parsed, x.Relname) {
+			if r := find(x.Catalogname, x.Schemaname, x.Relname); r != nil {
+				return tooMany("table", x.Alias.Aliasname, len(r.Columns), named)
+			}
+		}
+	}
+	return nil
+}
+
+// namesQuery tells whether a WITH query has a name, anywhere in a text.
+func namesQuery(parsed *pg.ParseResult, name string) bool {
+	for m := range tree.All(parsed.ProtoReflect()) {
+		if c, ok := m.Interface().(*pg.CommonTableExpr); ok && c.Ctename == name {
+			return true
+		}
+	}
+	return false
+}
+
+// mismatchedQuery looks at the columns of VALUES, and of the queries of a set operation.
+func (w *translation) mismatchedQuery(q *bind.Query) error {
+	switch {
+	case q.Left != nil && !q.Left.Open && !q.Right.Open:
+		for i := range min(len(q.Left.Outputs), len(q.Right.Outputs)) {
+			if err := matchedTypes(setNames[q.Stmt.Op], w.query(q.Left, i), w.query(q.Right, i)); err != nil {
+				return err
+			}
+		}
+	case len(q.Stmt.GetValuesLists()) > 1:
+		for i := range q.Stmt.ValuesLists[0].GetList().GetItems() {
+			column := make([]*pg.Node, 0, len(q.Stmt.ValuesLists))
+			for _, row := range q.Stmt.ValuesLists {
+				if items := row.GetList().GetItems(); i < len(items) {
+					column = append(column, items[i])
+				}
+			}
+			if err := w.matched("VALUES", column); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var setNames = map[pg.SetOperation]string{
+	pg.SetOperation_SETOP_UNION: "UNION", pg.SetOperation_SETOP_INTERSECT: "INTERSECT",
+	pg.SetOperation_SETOP_EXCEPT: "EXCEPT",
+}
+
+// matched are expressions of which one is taken.
+func (w *translation) matched(what string, list []*pg.Node) error {
+	var first uint32
+	for _, x := range list {
+		t := w.of(x)
+		if err := matchedTypes(what, first, t); err != nil {
+			return err
+		}
+		if shownNames[first] == "" {
+			first = t
+		}
+	}
+	return nil
+}
+
+func matchedTypes(what string, a, b uint32) error {
+	if shownNames[a] == "" || shownNames[b] == "" || (a == booleanType) == (b == booleanType) {
+		return nil
+	}
+	return sqlerror.New("42804", "%s types %s and %s cannot be matched", what, shownNames[a], shownNames[b])
+}
+
+func tooMany(what, name string, available, named int) error {
+	if available < 0 || named <= available {
+		return nil
+	}
+	return sqlerror.New("42P10", "%s %q has %d columns available but %d columns specified", what, name, available, named)
+}
+
+// outputs is how many columns a query puts out, -1 if the text does not say it.
+func outputs(s *pg.SelectStmt) int {
+	switch {
+	case s == nil:
+		return -1
+	case s.Larg != nil:
+		return outputs(s.Larg)
+	case len(s.ValuesLists) > 0:
+		return len(s.ValuesLists[0].GetList().GetItems())
+	}
+	for _, n := range s.TargetList {
+		if isStar(n.GetResTarget().GetVal()) || n.GetResTarget().GetVal().GetFuncCall() != nil {
+			return -1 // DuckDB's COLUMNS(…) is a call
+		}
+	}
+	return len(s.TargetList)
+}
+
+// mayMismatch tells whether mismatches may find something in a query by itself.
+func mayMismatch(s *pg.SelectStmt) bool {
+	for _, arm := range []*pg.SelectStmt{s.Larg, s.Rarg} {
+		for _, target := range arm.GetTargetList() {
+			if target.GetResTarget().GetVal().GetAConst().GetBoolval() != nil {
+				return true
+			}
+		}
+	}
+	if len(s.ValuesLists) < 2 {
+		return false
+	}
+	booleans, numbers := map[int]bool{}, map[int]bool{}
+	for _, row := range s.ValuesLists {
+		for i, item := range row.GetList().GetItems() {
+			switch c := item.GetAConst(); {
+			case c.GetBoolval() != nil:
+				booleans[i] = true
+			case c.GetIval() != nil || c.GetFval() != nil:
+				numbers[i] = true
+			}
+			if booleans[i] && numbers[i] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mixes tells whether a list has constants of both kinds.
+func mixes(list []*pg.Node) bool {
+	booleans, numbers := false, false
+	for _, x := range list {
+		c := x.GetAConst()
+		booleans = booleans || c.GetBoolval() != nil
+		numbers = numbers || c.GetIval() != nil || c.GetFval() != nil
+	}
+	return booleans && numbers
+}
+
+// insertedRows is the query of an INSERT, of whose VALUES each is assigned to a column by itself; nil: there is none.
+func insertedRows(parsed *pg.ParseResult) *pg.SelectStmt {
+	if len(parsed.GetStmts()) == 0 {
+		return nil
+	}
+	return unwrapped(parsed.Stmts[0].GetStmt()).GetInsertStmt().GetSelectStmt().GetSelectStmt()
+}
