@@ -208,3 +208,12 @@ func TestEverybodyHearsOfTheLast(t *testing.T) {
 	_, _, err := r.watch(1, nil)
 	require.ErrorIs(t, err, closed)
 }
+
+// who nobody may ask.
+type untouched struct{ Source }
+
+// A session that listens to nothing is asked what it has heard after each statement: nobody else has to do with that.
+func TestWhoDoesNotListenCostsNothing(t *testing.T) {
+	l := NewListening(untouched{}, nil, nil)
+	require.Empty(t, l.Heard(10))
+}

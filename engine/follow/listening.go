@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/account"
@@ -38,6 +39,8 @@ type Listening struct {
 	said []change
 	// stops end what is listened to, by channel.
 	stops map[string]func()
+	// listens: there are some. Most sessions have none, and are asked what they have heard after each statement.
+	listens atomic.Bool
 
 	mu    sync.Mutex // guards heard
 	heard []Notification
@@ -133,6 +136,7 @@ func (l *Listening) Commit() (changed bool, err error) {
 		}
 	}
 	changed, l.said = len(l.said) > 0, nil
+	l.listens.Store(len(l.stops) > 0)
 	_ = l.settle() // what was said is, or is not, what is listened to
 	return changed, err
 }
@@ -171,6 +175,9 @@ func (l *Listening) hear(channel string, now *catalog.TableVersion, ended error)
 
 // Heard takes at most so many of what was heard. The session's own commits are heard by then.
 func (l *Listening) Heard(most int) []Notification {
+	if !l.listens.Load() {
+		return nil
+	}
 	l.source.look()
 	l.mu.Lock()
 	defer l.mu.Unlock()
