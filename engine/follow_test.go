@@ -375,6 +375,14 @@ func TestFollowWhenTheNodeDies(t *testing.T) {
 	f.version()
 	n.insist("INSERT INTO t VALUES (3)", "done")
 	require.Equal(t, []string{"1", "2", "3"}, in(t, f.version(), "SELECT a FROM t ORDER BY a"))
+
+	n.kill() // while the loop's turn lasts
+	n = spawn(t, "node", nodeArguments{Directory: dir})
+	n.expect("ready")
+	n.insist("INSERT INTO t VALUES (4)", "done")
+	require.Equal(t, []string{"4"}, in(t, f.version(), "SELECT count(*) FROM t"), "it goes on with the node's next process")
+	n.insist("INSERT INTO t VALUES (5)", "done")
+	require.Equal(t, []string{"5"}, in(t, f.version(), "SELECT count(*) FROM t"))
 }
 
 // Every node of a cluster hears of the others' commits. One that the cluster gives up says so.

@@ -12,7 +12,6 @@ type Contents func() (now *catalog.Contents, moved <-chan struct{}, ended error)
 // Hub tells watches what commits have changed, those of this node and of others. Safe for concurrent use.
 type Hub struct {
 	contents Contents
-	begin    sync.Once
 	stop     chan struct{}
 	loop     sync.WaitGroup
 
@@ -21,6 +20,7 @@ type Hub struct {
 	tables watches[catalog.TableID]
 	names  watches[catalog.TableName]
 	ended  error
+	runs   bool // the loop does
 }
 
 // NewHub is a hub whose loop runs from its first watch on.
@@ -82,15 +82,15 @@ func (h *Hub) Name(name catalog.TableName, tell Tell) (stop func(), err error) {
 }
 
 func enter[K comparable](h *Hub, all watches[K], key K, tell Tell) (stop func(), err error) {
-	h.begin.Do(func() {
-		contents, moved, _ := h.contents()
-		h.told = contents
-		h.loop.Go(func() { h.run(moved) })
-	})
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended != nil {
 		return nil, h.ended
+	}
+	moved, _ := h.lookLocked() // what was committed before is no news for who comes
+	if !h.runs {
+		h.runs = true
+		h.loop.Go(func() { h.run(moved) })
 	}
 	w := &watch{tell: tell}
 	all.add(key, w)
@@ -133,6 +133,10 @@ func (h *Hub) run(moved <-chan struct{}) {
 func (h *Hub) look() (moved <-chan struct{}, ended error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	return h.lookLocked()
+}
+
+func (h *Hub) lookLocked() (moved <-chan struct{}, ended error) {
 	now, moved, ended := h.contents()
 	before := h.told
 	h.told = now
@@ -176,6 +180,5 @@ func (h *Hub) end(why error) {
 func (h *Hub) Close(why error) {
 	h.end(why)
 	close(h.stop)
-	h.begin.Do(func() {}) // who comes now does not begin the loop
 	h.loop.Wait()
 }

@@ -97,7 +97,14 @@ func TestHub(t *testing.T) {
 			}
 		}
 	}
-	stop, err := h.Table(1, tell("1"))
+	stop, err := h.Name(named("b"), func(*catalog.TableVersion, error) { told <- "too much" })
+	require.NoError(t, err)
+	stop()
+	w.mu.Lock() // nobody sees this before the next watch begins
+	w.all[1] = version(1, "a", 9)
+	w.now = w.empty.With(slices.Collect(maps.Values(w.all))...)
+	w.mu.Unlock()
+	stop, err = h.Table(1, tell("1"))
 	require.NoError(t, err)
 	_, err = h.Name(named("a"), tell("a"))
 	require.NoError(t, err)
@@ -113,6 +120,8 @@ func TestHub(t *testing.T) {
 		}
 		require.ElementsMatch(t, want, heard)
 	}
+	w.commit(version(2, "b", 8))
+	hears("b is b, version 8")
 	second := version(1, "a", 2)
 	w.commit(second)
 	hears("1 is a, version 2", "a is a, version 2")
