@@ -300,6 +300,8 @@ func (n *typing) call(f *pg.FuncCall) uint32 {
 		}
 	case "csm_numeric":
 		return numericType
+	case "csm_bpchar":
+		return bpcharType
 	}
 	if strings.HasPrefix(name, "csm_round__") || strings.HasPrefix(name, "csm_trunc__") {
 		return numericType
