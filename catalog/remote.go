@@ -33,7 +33,7 @@ func (c *Catalog) Record(s *Snapshot) (*SnapshotRecord, error) {
 		}
 		r.Views = append(r.Views, record)
 	}
-	for _, t := range s.Types() {
+	for _, t := range append(s.Types(), s.Functions()...) {
 		r.Types = append(r.Types, t.Encode())
 	}
 	for _, e := range s.kept.All() {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/record"
 	"github.com/csmsql/csmsql/catalog/store"
@@ -17,8 +16,10 @@ import (
 // know its labels, too: whoever changes those changes the tables with it, in one transaction. Who makes a table of a
 // type says so (Reads), and so the one commit fails if the other was first (K10).
 
-// UserType is a user-defined type. Immutable.
+// UserType is a user-defined type, or a function. Immutable.
 type UserType = record.Type
+
+var FunctionName = record.FunctionName
 
 // typeEntry carries the store revision of its record, as those of tables do.
 type typeEntry struct {
@@ -38,22 +39,29 @@ func (c *Contents) setType(name TableName, e typeEntry) {
 	c.types = c.types.With(name, e)
 }
 
-// Types lists the user-defined types by name.
-func (c *Contents) Types() []*UserType {
-	list := make([]*UserType, 0, c.types.Len())
+// Types lists the user-defined types by name, Functions the functions, which lie among them.
+func (c *Contents) Types() []*UserType     { return c.listed(false) }
+func (c *Contents) Functions() []*UserType { return c.listed(true) }
+
+func (c *Contents) listed(functions bool) (list []*UserType) {
 	for _, e := range c.types.All() {
-		list = append(list, e.is)
+		if (e.is.Function != nil) == functions {
+			list = append(list, e.is)
+		}
 	}
 	return list
 }
 
-// HasTypes tells whether there are any, without looking at them.
+// HasTypes tells whether there are any, or functions, without looking at them.
 func (c *Contents) HasTypes() bool { return c.types.Len() > 0 }
 
-// Type finds a user-defined type.
-func (c *Contents) Type(name TableName) (*UserType, bool) {
+// Type finds a user-defined type, Function a function.
+func (c *Contents) Type(name TableName) (*UserType, bool)     { return c.typeNamed(name, false) }
+func (c *Contents) Function(name TableName) (*UserType, bool) { return c.typeNamed(name, true) }
+
+func (c *Contents) typeNamed(name TableName, isFunction bool) (*UserType, bool) {
 	e, ok := c.types.Get(name)
-	return e.is, ok
+	return e.is, ok && (e.is.Function != nil) == isFunction
 }
 
 // TypeOf finds one by its identity.
@@ -79,9 +87,9 @@ func (c *Contents) typesSince(other *Contents) iter.Seq2[*UserType, *UserType] {
 	}
 }
 
-// CreateType makes a domain, or an enumerated type of labels, which get their codes, orders and identities here.
-func (t *Transaction) CreateType(ctx context.Context, name TableName, domain *arrow.Schema,
-	labels ...string) (*UserType, error) {
+// CreateType makes a domain, a function, or an enumerated type of labels, which get their codes, orders and identities.
+func (t *Transaction) CreateType(ctx context.Context, made *UserType, labels ...string) (*UserType, error) {
+	name := made.Name
 	own, err := t.change()
 	if err != nil {
 		return nil, err
@@ -93,7 +101,7 @@ func (t *Transaction) CreateType(ctx context.Context, name TableName, domain *ar
 	if err != nil {
 		return nil, err
 	}
-	made := &UserType{ID: TableID(id), Name: name, Domain: domain, CreatedAt: t.catalog.options.Now().UTC()}
+	made.ID, made.CreatedAt = TableID(id), t.catalog.options.Now().UTC()
 	for i, text := range labels {
 		if id, err = t.catalog.newIdentity(ctx); err != nil {
 			return nil, err
@@ -192,11 +200,8 @@ func (w *commit) newType(e typeEntry, name TableName) {
 func (c *Contents) keptBesideTypes(other *Contents) (bytes int64) {
 	for _, is := range c.typesSince(other) {
 		bytes += noteBytes + 3*hugetable.PathBytes(c.names.Len())
-		if is == nil {
-			continue
-		}
-		for _, l := range is.Labels {
-			bytes += noteBytes + 2*int64(len(l.Text))
+		if is != nil {
+			bytes += int64(len(is.Labels))*noteBytes + 4*int64(len(is.Encode()))
 		}
 	}
 	return bytes

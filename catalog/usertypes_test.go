@@ -15,7 +15,7 @@ import (
 var typeE = catalog.TableName{Schema: "public", Name: "e"}
 
 func createE(tx *catalog.Transaction) error {
-	_, err := tx.CreateType(ctx, typeE, nil, "x", "y")
+	_, err := tx.CreateType(ctx, &catalog.UserType{Name: typeE}, "x", "y")
 	return err
 }
 
@@ -81,13 +81,13 @@ func TestTypesAreKept(t *testing.T) {
 	w.must(createE)
 	w.must(ofE)
 	tx := w.catalog.Begin(w.snapshot(catalog.Holder{}))
-	_, err := tx.CreateType(ctx, typeE, nil)
+	_, err := tx.CreateType(ctx, &catalog.UserType{Name: typeE})
 	requireState(t, err, "42710")
 	_, err = tx.CreateTable(ctx, typeE, columns, catalog.TableOptions{})
 	requireState(t, err, "42710")
-	_, err = tx.CreateType(ctx, catalog.TableName{Schema: "nosuch", Name: "e"}, nil)
+	_, err = tx.CreateType(ctx, &catalog.UserType{Name: catalog.TableName{Schema: "nosuch", Name: "e"}})
 	requireState(t, err, "3F000")
-	_, err = tx.CreateType(ctx, catalog.TableName{Schema: "public", Name: "twice"}, nil, "a", "a")
+	_, err = tx.CreateType(ctx, &catalog.UserType{Name: catalog.TableName{Schema: "public", Name: "twice"}}, "a", "a")
 	require.Error(t, err)
 	requireState(t, tx.DropType(tableA), "42704")
 	tx.Rollback()

@@ -8,7 +8,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
-	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/files"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -66,7 +65,8 @@ func (st *Statement) copyFromArrow(ctx context.Context, head *statement.Copy) (*
 		defer w.Abort()
 		s.yield()
 		read := s.engine.sourceFile(head.File, true, columns, nil)
-		if err := s.addArrow(ctx, w, file, schema, columns); err != nil {
+		add := func(rows arrow.RecordBatch) error { return w.Add(ctx, rows) }
+		if err := file.Each(ctx, s.conn, s.culpritConnection, schema, columns, add); err != nil {
 			return err
 		}
 		count = w.Rows()
@@ -80,31 +80,6 @@ func (st *Statement) copyFromArrow(ctx context.Context, head *statement.Copy) (*
 		return nil, err
 	}
 	return done(fmt.Sprintf("COPY %d", count), count), nil
-}
-
-func (s *Session) addArrow(ctx context.Context, w *ingest.Writer, file *files.Arrow, schema *arrow.Schema, columns []string) error {
-	add := func(rows arrow.RecordBatch) error { return w.Add(ctx, rows) }
-	direct := file.Fits(schema)
-	rows := int64(0)
-	for {
-		batch, err := file.Next(ctx)
-		if isEnd(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if direct {
-			err = add(batch)
-		} else if err = cast.Batch(ctx, s.conn, batch, schema, columns, add); files.IsBadValue(err) {
-			err = file.Culprit(ctx, s.culpritConnection, rows, batch, schema, columns, err)
-		}
-		rows += batch.NumRows()
-		batch.Release()
-		if err != nil {
-			return err
-		}
-	}
 }
 
 // copyToArrow writes a query's rows.

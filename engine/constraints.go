@@ -12,7 +12,6 @@ import (
 	"github.com/csmsql/csmsql/engine/alteration"
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/dependency"
-	"github.com/csmsql/csmsql/engine/index"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -136,20 +135,7 @@ func (st *Statement) alterTable(ctx context.Context, head *statement.AlterTable)
 func (st *Statement) setSchema(ctx context.Context, head *statement.SetSchema) (*Rows, error) {
 	return st.alter(ctx, head.Object, head.Name, head.IfExists, func(ctx context.Context, tx *catalog.Transaction,
 		v *snapshot.View, version *catalog.TableVersion) error {
-		from := version.Table().Name
-		to, err := v.Qualify(statement.Name{Schema: head.Schema, Name: from.Name})
-		if err != nil || from == to { // it is there
-			return err
-		}
-		if err := index.Follow(tx.Contents(), version.Table(), to.Schema); err != nil {
-			return err
-		}
-		if err := tx.RenameTable(from, to); err != nil {
-			return err
-		}
-		if err := st.session.sequenceChanges(tx, v).Follow(version.Table().ID, to.Schema); err != nil {
-			return err
-		}
-		return st.session.followName(ctx, tx, v, from, to)
+		return alteration.SetSchema(st.session.alterations(tx, v), tx, v, version.Table(), head.Schema,
+			func(from, to catalog.TableName) error { return st.session.followName(ctx, tx, v, from, to) })
 	})
 }

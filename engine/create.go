@@ -81,6 +81,8 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 			})
 		case *statement.CreateView:
 			return st.createView(ctx, head)
+		case *statement.CreateFunction:
+			return done(head.Tag(), 0), st.createFunction(ctx)
 		case *statement.Drop:
 			return st.drop(ctx, head)
 		case *statement.Truncate:
@@ -431,7 +433,7 @@ func (st *Statement) drop(ctx context.Context, head *statement.Drop) (*Rows, err
 	switch {
 	case err != nil:
 		return nil, err
-	case (head.Object == statement.Sequence || head.Object == statement.Type) && len(head.Names) == 1:
+	case head.Object.IsUnlisted() && len(head.Names) == 1:
 		if own, err = s.temporaryUnlisted(ctx, head.Object); err != nil || !own.Means(head.Names[0]) {
 			break
 		}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/engine/cast"
@@ -11,7 +10,6 @@ import (
 	"github.com/csmsql/csmsql/engine/locking"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
-	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -88,11 +86,11 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 	}
 	defer plan.close()
 	if plan.compute != nil {
-		lines = append(append(lines, "Backend: Arrow kernels"), plan.withoutLine()...)
+		lines = append(append(lines, "Backend: Arrow kernels"), plan.Unused()...)
 		lines = append(lines, kernel.Describe(ctx, plan.compute, plan.source, plan.Without, args)...)
 		return textRows("QUERY PLAN", lines, "EXPLAIN"), nil
 	}
-	lines = append(append(lines, "Backend: DuckDB"), plan.withoutLine()...)
+	lines = append(append(lines, "Backend: DuckDB"), plan.Unused()...)
 	if plan.split != nil {
 		return plan.explainSplit(ctx, v, head, lines, args)
 	}
@@ -130,23 +128,9 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 		return nil, err
 	}
 	defer rows.Close()
-	for {
-		batch, err := rows.Next()
-		if isEnd(err) {
-			return textRows("QUERY PLAN", lines, "EXPLAIN"), nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		lines = append(lines, conform.Lines(batch)...)
-		batch.Release()
+	shown, err := conform.AllLines(rows.Next)
+	if err != nil {
+		return nil, err
 	}
-}
-
-// withoutLine is how EXPLAIN says it; nothing if nothing is left out.
-func (q *query) withoutLine() []string {
-	if q.Without == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("Not used: %s (%s)", q.Without, setting.Disable)}
+	return textRows("QUERY PLAN", append(lines, shown...), "EXPLAIN"), nil
 }

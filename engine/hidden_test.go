@@ -119,9 +119,9 @@ func TestInternalObjectsHaveNoNames(t *testing.T) {
 		// Functions that all sessions share are nobody's to drop.
 		"DROP FUNCTION csmsql.pg_session.version": `42P01 relation "pg_session.version" does not exist`,
 		"DROP MACRO pg_session.version":           `42P01 relation "pg_session.version" does not exist`,
-		"DROP MACRO version":                      `42883 function version does not exist`,
+		"DROP MACRO version":                      `42883 could not find a macro named "version"`,
 		"DROP MACRO TABLE duckdb_tables":          `42883 function duckdb_tables does not exist`,
-		"DROP FUNCTION public.version":            `42704 "public.version" does not exist`,
+		"DROP FUNCTION public.version":            `42883 could not find a function named "public.version"`,
 	}
 	for range 2 {
 		for sql, want := range missing {

@@ -1,10 +1,16 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/engine/function"
 	"github.com/csmsql/csmsql/engine/outcome"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/lex"
@@ -100,6 +106,44 @@ const (
 func (s *Session) dialect() string {
 	value, _, _ := s.settings.Value(setting.Dialect) // it is known
 	return value
+}
+
+// functions are those that the session's statements may call.
+func (s *Session) functions() function.Session {
+	return function.Session{Heard: s.heard, Path: s.settings.SearchPath, Pin: s.pin, Read: s.sequences.Read,
+		Own: func(ctx context.Context) (snapshot.Temporary, error) {
+			return s.temporaryUnlisted(ctx, statement.Macro)
+		}}
+}
+
+// Functions are those whose bodies the statement has.
+func (st *Statement) Functions() function.Uses { return st.functions }
+
+// Unchanged is an error if functions are others by now (FN2).
+func (s *Session) Unchanged(ctx context.Context, of function.Uses) error {
+	return s.functions().Unchanged(ctx, of)
+}
+
+// createFunction is CREATE FUNCTION, and CREATE MACRO.
+func (st *Statement) createFunction(ctx context.Context) error {
+	s := st.session
+	maker := function.Maker{Dialect: map[bool]string{false: DialectDuckDB, true: DialectPostgres}[st.postgres]}
+	maker.Plan = func(ctx context.Context, query string) (*arrow.Schema, error) {
+		planned, err := s.ProbeIn(ctx, query, maker.Dialect)
+		if err != nil {
+			return nil, err
+		}
+		defer planned.Close()
+		return planned.schema, nil
+	}
+	made, err := maker.Read(ctx, cmp.Or(st.written.Users, st.parsed.Text))
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
+		s.yield()
+		return made.Make(ctx, tx, v, s.conn, s.noticed)
+	})
 }
 
 // Fits tells whether there is memory to parse a text of that length (54000).

@@ -66,7 +66,7 @@ func (st *Statement) prepareNamed(ctx context.Context, head *statement.Prepare) 
 	n := &NamedStatement{
 		Name: head.Name, Query: head.Query, Source: cmp.Or(st.written.Users, st.parsed.Text), FromSQL: true,
 		Since: time.Now(), Declared: len(head.Types),
-		Names: st.written.Parameters,
+		Names: st.written.Parameters, Functions: st.functions,
 		Types: make([]string, len(head.Types)), OIDs: make([]uint32, len(head.Types)),
 	}
 	for i, t := range head.Types {
@@ -169,6 +169,9 @@ func (st *Statement) prepareExecute(ctx context.Context, head *statement.Execute
 // executed is the text of a prepared statement with the arguments in place of its parameters.
 func (s *Session) executed(ctx context.Context, head *statement.Execute) (string, error) {
 	n, err := s.findNamed(head.Name)
+	if err == nil {
+		err = s.Unchanged(ctx, n.Functions)
+	}
 	if err != nil {
 		return "", err
 	}

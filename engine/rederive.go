@@ -26,17 +26,10 @@ func (s *Session) originOfQuery(plan *query, name catalog.TableName, text string
 	if len(args) > 0 || sum.Unknown {
 		return nil
 	}
-	o := &lineage.Origin{Rows: sum.Rows, Query: &lineage.Query{Text: text, SearchPath: s.settings.SearchPath, Sum: sum.Total}}
-	o.Query.TimeZone, o.Query.Settings = s.settings.Given["timezone"], map[string]string{}
-	setting.CopyMeaning(o.Query.Settings, s.settings.Given)
-	for _, v := range split.Read(plan.scans, plan.source, plan.split) {
-		t := v.Table()
-		if t.Name == name {
-			return nil // what it was before is gone
-		}
-		o.Query.Tables = append(o.Query.Tables, lineage.Table{ID: uint64(t.ID), Name: t.Name.String(), Version: v.Version()})
-	}
-	return o
+	q := &lineage.Query{Text: text, SearchPath: s.settings.SearchPath, Sum: sum.Total,
+		TimeZone: s.settings.Given["timezone"], Settings: map[string]string{}}
+	setting.CopyMeaning(q.Settings, s.settings.Given)
+	return upkeep.OriginOf(q, sum.Rows, name, split.Read(plan.scans, plan.source, plan.split))
 }
 
 // rederive makes a table anew of its query, at the nodes of its placement that are there; others are taken out of the placement, as a drain does.

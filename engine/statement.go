@@ -7,8 +7,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/conform"
+	"github.com/csmsql/csmsql/engine/function"
 	"github.com/csmsql/csmsql/engine/history"
 	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/outcome"
@@ -45,6 +47,7 @@ type Statement struct {
 	constant  bool               // its rows need neither DuckDB nor a look for keys
 	written   dialect.Written    // how the user wrote its text
 	postgres  bool               // which is PostgreSQL's
+	functions function.Uses      // whose bodies it has
 	elsewhere *elsewhere         // of a query that a worker runs; nil: it runs here
 	locks     string             // what PostgreSQL calls it if it locks rows
 	parts     *part.Parts        // which run before it, and which it reads
@@ -130,9 +133,13 @@ func (s *Session) probe(ctx context.Context, read *lex.Text, in string) (*Statem
 			}
 		}
 	}
-	st := &Statement{session: s, parsed: parsed, written: users, postgres: in == DialectPostgres}
+	st := &Statement{written: users}
 	listens := s.conn.Hear(ctx)
-	err = st.prepare(ctx)
+	err = s.functions().Prepare(ctx, parsed, users, in, func(parsed *statement.Statement, users dialect.Written,
+		uses function.Uses) error {
+		st = &Statement{session: s, parsed: parsed, written: users, postgres: in == DialectPostgres, functions: uses}
+		return st.prepare(ctx)
+	})
 	listens()
 	if err == nil && ctx.Err() != nil { // DuckDB had planned to the end
 		st.close()
@@ -333,7 +340,9 @@ func (st *Statement) execute(ctx context.Context, args []any) (*Rows, error) {
 		s.block.executed, s.block.sole = s.block.executed+1, nil
 		s.block.sees()
 	}
-	err = s.refuseWrite(ctx, st)
+	if err = s.refuseWrite(ctx, st); err == nil {
+		err = s.Unchanged(ctx, st.functions)
+	}
 	var rows *Rows
 	if err == nil {
 		rows, err = st.run(ctx, args)
@@ -439,7 +448,8 @@ func (st *Statement) typed(ctx context.Context, v *snapshot.View) (err error) {
 func (st *Statement) nameTypes(ctx context.Context) error {
 	s := st.session
 	_, reads := st.parsed.Head.(*statement.Select) // what is planned is looked at then
-	if reads || !namedtype.Concerns(st.parsed, s.temporary, s.hasTypes()) {
+	heard := s.heard()
+	if reads || !namedtype.Concerns(st.parsed, s.temporary, heard == nil || heard.HasTypes()) {
 		return nil
 	}
 	v, err := s.see(ctx)
@@ -451,12 +461,15 @@ func (st *Statement) nameTypes(ctx context.Context) error {
 	return err
 }
 
-// hasTypes tells whether what the session sees next may have user-defined types.
-func (s *Session) hasTypes() bool {
-	if s.block != nil && s.block.Lease != nil {
-		return s.block.Contents().HasTypes()
+// heard is what the session knows without asking; nil: nothing.
+func (s *Session) heard() *catalog.Contents {
+	switch {
+	case s.block != nil && s.block.Lease != nil:
+		return s.block.Contents()
+	case s.engine.catalog == nil:
+		return nil
 	}
-	return s.engine.catalog == nil || s.engine.catalog.Applied().HasTypes()
+	return s.engine.catalog.Applied()
 }
 
 func (st *Statement) setPlan(plan *query) {

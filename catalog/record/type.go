@@ -13,34 +13,40 @@ import (
 	"github.com/csmsql/csmsql/internal/enumeration"
 )
 
-// Type is a user-defined type.
+// Type is a user-defined type, enumerated or a domain, or a function.
 type Type struct {
 	ID        hugetable.TableID
 	Name      hugetable.TableName
 	Labels    []enumeration.Label // in their order
-	Domain    *arrow.Schema       // of a domain: one column, with all that is declared of it; nil: it is enumerated
+	Domain    *arrow.Schema       // of a domain: one column, with all that is declared of it; nil: it is none
+	Function  *arrow.Schema       // of a function: its parameters and its result behind them; nil: it is none
 	Comment   string
 	CreatedAt time.Time
 
 	of     *enumeration.Type
-	domain []byte // encoded
+	schema []byte // of a domain or a function, encoded
 }
 
-// typeFormat is the number that a type's record carries: an enumerated one, or a domain. A program that does not know
-// those would store values that they do not allow.
-const typeFormat, typeFormatDomain = 1, 2
+// typeFormat is the number that a type's record carries: enumerated, a domain, a function. A program that does
+// not know domains would store values that they do not allow.
+const typeFormat, typeFormatDomain, typeFormatFunction = 1, 2, 3
+
+// FunctionName is what a function is called by among the names of types and tables, of which it hides none.
+func FunctionName(schema, name string) hugetable.TableName {
+	return hugetable.TableName{Schema: schema, Name: name + "()"}
+}
 
 // Field numbers of Type and Label in catalog.proto.
 const (
 	typeFieldFormat, typeID, typeSchema, typeName, typeLabels, typeComment, typeCreated = 1, 2, 3, 4, 5, 6, 7
-	typeDomain                                                                          = 8
+	typeDeclared                                                                        = 8
 	labelText, labelCode, labelOrder, labelID                                           = 1, 2, 3, 4
 )
 
-// Of is the enumerated type of columns that have it; nil: it is a domain, or the record makes none. Preconditions: the
+// Of is the enumerated type of columns that have it; nil: it is none. Preconditions: the
 // record is whole, and does not change any more.
 func (t *Type) Of() *enumeration.Type {
-	if t.of == nil && t.Domain == nil {
+	if t.of == nil && t.declared() == nil {
 		made, err := enumeration.New(uint64(t.ID), t.Name.Schema, t.Name.Name, t.Labels)
 		if err != nil {
 			return nil
@@ -50,15 +56,35 @@ func (t *Type) Of() *enumeration.Type {
 	return t.of
 }
 
+// format is what the record carries as its first number.
+func (t *Type) format() uint64 {
+	switch {
+	case t.Domain != nil:
+		return typeFormatDomain
+	case t.Function != nil:
+		return typeFormatFunction
+	}
+	return typeFormat
+}
+
+// declared is what is said of a domain or a function.
+func (t *Type) declared() *arrow.Schema {
+	if t.Domain != nil {
+		return t.Domain
+	}
+	return t.Function
+}
+
 // Check is the error of a record that makes no type. Whoever hands a record to others has called it, or DecodeType.
 func (t *Type) Check() error {
-	if t.Domain != nil {
-		if t.Domain.NumFields() != 1 || len(t.Labels) > 0 || t.ID == 0 || t.Name.Name == "" {
-			return fmt.Errorf("domain %q, number %d, of %d columns, with %d labels", t.Name.Name, t.ID,
-				t.Domain.NumFields(), len(t.Labels))
+	if schema := t.declared(); schema != nil {
+		if fields := schema.NumFields(); fields == 0 || t.Domain != nil && (fields > 1 || t.Function != nil) ||
+			len(t.Labels) > 0 || t.ID == 0 || t.Name.Name == "" {
+			return fmt.Errorf("domain or function %q, number %d, of %d columns, with %d labels", t.Name.Name, t.ID,
+				schema.NumFields(), len(t.Labels))
 		}
 		var err error
-		t.domain, err = descriptor.AppendSchema(nil, t.Domain)
+		t.schema, err = descriptor.AppendSchema(nil, schema)
 		return err
 	}
 	if t.Of() == nil {
@@ -71,11 +97,7 @@ func (t *Type) Check() error {
 // Encode writes the record.
 func (t *Type) Encode() []byte {
 	w := message.Writer{}
-	if t.Domain != nil {
-		w.Uint(typeFieldFormat, typeFormatDomain)
-	} else {
-		w.Uint(typeFieldFormat, typeFormat)
-	}
+	w.Uint(typeFieldFormat, t.format())
 	w.Uint(typeID, uint64(t.ID))
 	w.OptionalString(typeSchema, t.Name.Schema)
 	w.OptionalString(typeName, t.Name.Name)
@@ -89,8 +111,8 @@ func (t *Type) Encode() []byte {
 	}
 	w.OptionalString(typeComment, t.Comment)
 	w.Int(typeCreated, t.CreatedAt.UnixMicro())
-	if t.Domain != nil {
-		w.Bytes(typeDomain, t.domain)
+	if t.declared() != nil {
+		w.Bytes(typeDeclared, t.schema)
 	}
 	return w.Buf
 }
@@ -99,7 +121,7 @@ func (t *Type) Encode() []byte {
 func DecodeType(data []byte) (*Type, error) {
 	t := &Type{}
 	r := message.NewReader(data)
-	format := uint64(0)
+	format, declared := uint64(0), (*arrow.Schema)(nil)
 	for r.Next() {
 		switch r.Field() {
 		case typeFieldFormat:
@@ -122,10 +144,10 @@ func DecodeType(data []byte) (*Type, error) {
 			t.Comment = r.String()
 		case typeCreated:
 			t.CreatedAt = time.UnixMicro(r.Int()).UTC()
-		case typeDomain:
+		case typeDeclared:
 			schema, err := descriptor.DecodeSchema(r.Bytes())
 			r.Fail(err)
-			t.Domain = schema
+			declared = schema
 		default:
 			r.Skip()
 		}
@@ -133,12 +155,18 @@ func DecodeType(data []byte) (*Type, error) {
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	switch {
-	case format != typeFormat && format != typeFormatDomain:
-		return nil, fmt.Errorf("a type of format %d, this program knows %d and %d", format, typeFormat,
-			typeFormatDomain)
-	case (t.Domain != nil) != (format == typeFormatDomain):
-		return nil, fmt.Errorf("a type of format %d that is a domain, or not", format)
+	switch format {
+	case typeFormat:
+	case typeFormatDomain:
+		t.Domain = declared
+	case typeFormatFunction:
+		t.Function = declared
+	default:
+		return nil, fmt.Errorf("a type of format %d, this program knows %d to %d", format, typeFormat,
+			typeFormatFunction)
+	}
+	if (declared != nil) != (format != typeFormat) {
+		return nil, fmt.Errorf("a type of format %d that is a domain or a function, or is not", format)
 	}
 	if err := t.Check(); err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ func TestDomainsAreDecoded(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, columns.Equal(got.Domain) && got.Domain.Metadata().Equal(meta))
 	require.Equal(t, data, got.Encode())
-	for _, format := range []byte{1, 3} {
+	for _, format := range []byte{1, 4} {
 		_, err = record.DecodeType(append([]byte{1 << 3, format}, data[2:]...))
 		require.ErrorContains(t, err, "format")
 	}
@@ -78,7 +78,44 @@ func TestDomainsAreDecoded(t *testing.T) {
 	}
 }
 
+func function() *record.Type {
+	meta := arrow.NewMetadata([]string{"csm.function"}, []string{`{"text":"n + 1"}`})
+	return &record.Type{ID: 9, Name: record.FunctionName("public", "more"), Comment: "said", CreatedAt: mood().CreatedAt,
+		Function: arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+			{Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, &meta)}
+}
+
+// A function's record is of a format of its own, which programs that know none refuse.
+func TestFunctionsAreDecoded(t *testing.T) {
+	is := function()
+	require.NoError(t, is.Check())
+	require.Nil(t, is.Of())
+	data := is.Encode()
+	require.Equal(t, []byte{1 << 3, 3}, data[:2])
+	got, err := record.DecodeType(data)
+	require.NoError(t, err)
+	require.True(t, is.Function.Equal(got.Function) && got.Function.Metadata().Equal(is.Function.Metadata()))
+	require.Nil(t, got.Domain)
+	require.Equal(t, data, got.Encode())
+	for _, format := range []byte{1, 2, 4} {
+		_, err = record.DecodeType(append([]byte{1 << 3, format}, data[2:]...))
+		require.Error(t, err, format)
+	}
+	for name, spoil := range map[string]func(*record.Type){
+		"labels": func(t *record.Type) { t.Labels = mood().Labels }, "no name": func(t *record.Type) { t.Name.Name = "" },
+		"no number": func(t *record.Type) { t.ID = 0 }, "a domain": func(t *record.Type) { t.Domain = t.Function },
+		"no result": func(t *record.Type) { t.Function = arrow.NewSchema(nil, nil) },
+	} {
+		damaged := function()
+		spoil(damaged)
+		require.Error(t, damaged.Check(), name)
+	}
+}
+
 func FuzzDecodeType(f *testing.F) {
+	made := function()
+	require.NoError(f, made.Check())
+	f.Add(made.Encode())
 	f.Add(mood().Encode())
 	f.Add((&record.Type{ID: 1, Name: hugetable.TableName{Name: "e"}}).Encode())
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -89,7 +126,7 @@ func FuzzDecodeType(f *testing.F) {
 		}
 		again, err := record.DecodeType(is.Encode())
 		require.NoError(t, err)
-		if is.Domain != nil {
+		if is.Domain != nil || is.Function != nil {
 			require.Equal(t, is.Encode(), again.Encode())
 			return
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/dependency"
+	"github.com/csmsql/csmsql/engine/index"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/placement"
@@ -493,4 +494,24 @@ func (a *alteration) holds(ctx context.Context, columns *arrow.Schema, before []
 		}
 	}
 	return nil
+}
+
+// SetSchema is ALTER TABLE … SET SCHEMA; follow has views call the table by its new name.
+func SetSchema(h Host, tx *catalog.Transaction, v *snapshot.View, table catalog.Table, schema string,
+	follow func(from, to catalog.TableName) error) error {
+	from := table.Name
+	to, err := v.Qualify(statement.Name{Schema: schema, Name: from.Name})
+	if err != nil || from == to { // it is there
+		return err
+	}
+	if err := index.Follow(tx.Contents(), table, to.Schema); err != nil {
+		return err
+	}
+	if err := tx.RenameTable(from, to); err != nil {
+		return err
+	}
+	if err := h.Sequences.Follow(table.ID, to.Schema); err != nil {
+		return err
+	}
+	return follow(from, to)
 }

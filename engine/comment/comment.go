@@ -7,6 +7,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/constraint"
+	"github.com/csmsql/csmsql/engine/function"
 	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -46,6 +47,9 @@ func Put(tx *catalog.Transaction, v *snapshot.View, head *statement.Comment) err
 			return sqlerror.New("3F000", "schema %q does not exist", head.Name.Name)
 		}
 		return tx.CommentSchema(head.Name.Name, head.Text)
+	}
+	if head.Object == statement.Function || head.Object == statement.Macro {
+		return function.Comment(tx, v, head)
 	}
 	if head.Object == statement.Index {
 		return ofIndex(tx, v, head)

@@ -188,6 +188,8 @@ func Writes(head any, own snapshot.Temporary) string {
 		return "DROP INDEX"
 	case *statement.Reindex:
 		return "REINDEX"
+	case *statement.CreateFunction:
+		return head.Tag()
 	case *statement.CreateType:
 		return "CREATE TYPE"
 	case *statement.AlterType:

@@ -2,6 +2,7 @@ package conform
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -41,6 +42,21 @@ func Once(batch arrow.RecordBatch) func(context.Context) (arrow.RecordBatch, err
 		b := batch
 		batch = nil
 		return b, nil
+	}
+}
+
+// AllLines are those of batches up to io.EOF, which are released.
+func AllLines(next func() (arrow.RecordBatch, error)) (lines []string, err error) {
+	for {
+		batch, err := next()
+		if errors.Is(err, io.EOF) {
+			return lines, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, Lines(batch)...)
+		batch.Release()
 	}
 }
 

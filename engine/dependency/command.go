@@ -8,6 +8,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/definition"
+	"github.com/csmsql/csmsql/engine/function"
 	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/viewtext"
@@ -31,8 +32,8 @@ type Command struct {
 // Run drops what is named and what goes with it, or nothing (DE1).
 func (c Command) Run(ctx context.Context, tx *catalog.Transaction) error {
 	d, v := New(c.Views), c.Views.View
-	for _, n := range c.Head.Names {
-		o, err := Named(v, c.Head.Object, n)
+	for i, n := range c.Head.Names {
+		o, err := c.named(v, i)
 		if c.Head.IfExists && isMissing(err) {
 			c.Notice(fmt.Sprintf("%s %q does not exist, skipping", c.Head.Object, n.String()), "")
 			continue
@@ -68,6 +69,18 @@ func (c Command) Run(ctx context.Context, tx *catalog.Transaction) error {
 	return Apply(tx, d.Objects(), c.TemporaryView)
 }
 
+// named is what a name of the statement means.
+func (c Command) named(v *snapshot.View, i int) (Object, error) {
+	if c.Head.Signatures == nil {
+		return Named(v, c.Head.Object, c.Head.Names[i])
+	}
+	t, err := function.Named(v, c.Head.Object, c.Head.Names[i], c.Head.Signatures[i])
+	if err != nil {
+		return Object{}, err
+	}
+	return Object{statement.Function, t.Name}, nil
+}
+
 // Apply takes everything away, what depends first.
 func Apply(tx *catalog.Transaction, objects []Object, temporaryView func(name string) error) error {
 	for _, o := range slices.Backward(objects) {
@@ -77,7 +90,7 @@ func Apply(tx *catalog.Transaction, objects []Object, temporaryView func(name st
 			err = temporaryView(o.Name.Name)
 		case o.Kind == statement.Schema:
 			err = tx.DropSchema(o.Name.Schema, true) // what is in it is gone by now
-		case o.Kind == statement.Type:
+		case o.Kind == statement.Type, o.Kind == statement.Function:
 			err = tx.DropType(o.Name)
 		case o.Kind == statement.View, o.Kind == statement.Sequence:
 			err = tx.DropView(o.Name)

@@ -5,7 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/function"
 	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -104,7 +107,7 @@ func isNot(kind statement.Object, n statement.Name) *sqlerror.Error {
 // isMissing tells whether an error of Named says that there is no such object, which IF EXISTS allows.
 func isMissing(err error) bool {
 	e, ok := err.(interface{ SQLState() string })
-	return ok && slices.Contains([]string{"42P01", "3F000", "42704"}, e.SQLState())
+	return ok && slices.Contains([]string{"42P01", "3F000", "42704", "42883"}, e.SQLState())
 }
 
 // Add adds what goes with another object; nil: it was named.
@@ -147,6 +150,14 @@ func (d *Drop) Follow(ctx context.Context) error {
 		call := ""
 		if t, ok := d.v.Contents.Type(o.Name); ok && o.Kind == statement.Type {
 			call = enumeration.NameOf(uint64(t.ID))
+		}
+		for _, f := range d.v.Contents.Functions() {
+			called := func(text string) bool { return enumeration.Calls(text, call) }
+			if slices.ContainsFunc(f.Function.Fields(), func(c arrow.Field) bool {
+				return slices.ContainsFunc(c.Metadata.Values(), called)
+			}) {
+				d.Add(Object{statement.Function, f.Name}, o)
+			}
 		}
 		for _, w := range private {
 			if slices.Contains(w.Reads, o.Name) || enumeration.Calls(w.Text, call) {
@@ -196,6 +207,11 @@ func (d *Drop) inside(schema Object) {
 	for _, t := range d.v.Contents.Types() {
 		if t.Name.Schema == schema.Name.Schema {
 			d.Add(Object{statement.Type, t.Name}, schema)
+		}
+	}
+	for _, f := range d.v.Contents.Functions() {
+		if f.Name.Schema == schema.Name.Schema {
+			d.Add(Object{statement.Function, f.Name}, schema)
 		}
 	}
 }
@@ -265,6 +281,9 @@ func (d *Drop) words(o Object) string {
 	if o.Name.Schema == snapshot.TemporarySchema {
 		return string(o.Kind) + " " + dialect.PlainIdentifier(o.Name.Name)
 	}
+	if f, ok := d.v.Contents.Function(o.Name); ok && o.Kind == statement.Function {
+		return d.called(f)
+	}
 	if t := d.v.LookupType("", "", o.Name.Name); o.Kind == statement.Type && t != nil && t.Name == o.Name {
 		return string(o.Kind) + " " + dialect.PlainIdentifier(o.Name.Name)
 	}
@@ -277,4 +296,17 @@ func (d *Drop) words(o Object) string {
 		}
 	}
 	return string(o.Kind) + " " + dialect.PlainIdentifier(o.Name.Schema) + "." + dialect.PlainIdentifier(o.Name.Name)
+}
+
+// called is words of a function.
+func (d *Drop) called(t *catalog.UserType) string {
+	schema, name := "", function.Name(t)
+	if found := d.v.LookupFunction("", name); found == nil || found.Name != t.Name {
+		schema = dialect.PlainIdentifier(t.Name.Schema) + "."
+	}
+	types := ""
+	if f, err := function.Of(t); err == nil {
+		types = strings.Join(f.Types(d.v.Contents), ",")
+	}
+	return string(statement.Function) + " " + schema + dialect.PlainIdentifier(name) + "(" + types + ")"
 }

@@ -3,6 +3,7 @@ package domain
 import (
 	"context"
 
+	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/sequence"
@@ -27,6 +28,6 @@ func Make(ctx context.Context, head *statement.CreateTable, r *definition.Reader
 	if err != nil {
 		return err
 	}
-	_, err = changes.Tx.CreateType(ctx, name, column)
+	_, err = changes.Tx.CreateType(ctx, &catalog.UserType{Name: name, Domain: column})
 	return err
 }

@@ -189,6 +189,32 @@ func (a *Arrow) Fits(schema *arrow.Schema) bool {
 	})
 }
 
+// Each adds the rows, as they are, or cast to the columns that they go into. connect makes a connection on which errors
+// do not matter, to find the value that is wrong.
+func (a *Arrow) Each(ctx context.Context, conn *duckdb.Connection, connect func() (*duckdb.Connection, error),
+	schema *arrow.Schema, columns []string, add func(arrow.RecordBatch) error) error {
+	direct, rows := a.Fits(schema), int64(0)
+	for {
+		batch, err := a.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if direct {
+			err = add(batch)
+		} else if err = cast.Batch(ctx, conn, batch, schema, columns, add); IsBadValue(err) {
+			err = a.Culprit(ctx, connect, rows, batch, schema, columns, err)
+		}
+		rows += batch.NumRows()
+		batch.Release()
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // Culprit says in which row and column of the file the first value stands that the table does not take. batch begins
 // after before rows; columns are the table's that it fills. It looks on a connection of its own: an error spoils a
 // transaction.

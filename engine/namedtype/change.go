@@ -62,8 +62,8 @@ func keptQuery(head any) (query string, kept bool) {
 // namesOne tells whether a statement names a type to change it.
 func namesOne(head any) bool {
 	switch head.(type) {
-	case *statement.CreateType, *statement.AlterType, *statement.Drop, *statement.Rename, *statement.SetSchema,
-		*statement.Comment:
+	case *statement.CreateType, *statement.CreateFunction, *statement.AlterType, *statement.Drop, *statement.Rename,
+		*statement.SetSchema, *statement.Comment:
 		return true
 	}
 	return false
@@ -98,7 +98,7 @@ func (c *Changes) create(ctx context.Context, head *statement.CreateType) error 
 	if err := checkLabels(head.Labels); err != nil {
 		return err
 	}
-	_, err = c.Tx.CreateType(ctx, name, nil, head.Labels...)
+	_, err = c.Tx.CreateType(ctx, &catalog.UserType{Name: name}, head.Labels...)
 	return err
 }
 

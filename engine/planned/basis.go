@@ -1,6 +1,7 @@
 package planned
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/sql/optimization"
+	"github.com/csmsql/csmsql/sql/setting"
 )
 
 // Share counts what the sessions of an engine keep. Safe for concurrent use.
@@ -77,4 +79,12 @@ func (b *Basis) means(v *snapshot.View, temporary bool) bool {
 	}
 	b.Revision = revision
 	return true
+}
+
+// Unused is how EXPLAIN says what planning leaves out; nothing if nothing is.
+func (b *Basis) Unused() []string {
+	if b.Without == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Not used: %s (%s)", b.Without, setting.Disable)}
 }

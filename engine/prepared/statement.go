@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/csmsql/csmsql/engine/function"
 	"github.com/csmsql/csmsql/engine/relation"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -32,6 +33,8 @@ type Statement struct {
 	Parameters int      // how many EXECUTE must give
 	Declared   int      // how many of them PREPARE said the type of
 	Names      []string // of the parameters, if they have names
+
+	Functions function.Uses // whose bodies it has
 }
 
 // Protocol are those that a session's client named itself, through the protocol that the session does not see.

@@ -8,6 +8,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/constraint"
+	"github.com/csmsql/csmsql/engine/function"
 	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -27,7 +28,42 @@ func typesOf(contents *catalog.Contents) (list []pgcatalog.Type) {
 		}
 		list = append(list, shown)
 	}
+	for _, t := range contents.Functions() {
+		if f, err := function.Of(t); err == nil {
+			list = append(list, pgcatalog.Type{Schema: t.Name.Schema, Name: f.Name, OID: objectID(t.ID),
+				Comment: t.Comment, Function: functionOf(f, t.Name.Schema)})
+		}
+	}
 	return list
+}
+
+// functionOf is how a function of a schema is shown.
+func functionOf(f *function.Function, schema string) *pgcatalog.Function {
+	shown := &pgcatalog.Function{Volatility: f.Volatility[0], Parallel: f.Parallel[0], Strict: f.Strict}
+	of := func(c arrow.Field) uint32 {
+		if f.Macro {
+			return pgcatalog.AnyElement
+		}
+		oid, _ := Type(c)
+		return oid
+	}
+	last := len(f.Columns) - 1
+	for _, c := range f.Columns[:last] {
+		shown.Parameters = append(shown.Parameters,
+			pgcatalog.Parameter{Name: c.Name, Type: of(c), Default: function.WrittenDefault(c)})
+	}
+	shown.Result = of(f.Columns[last])
+	switch {
+	case f.Macro:
+		shown.Source, shown.Macro = f.Written, f.MacroText(schema)
+	case f.Form == "as":
+		shown.Source = f.Written
+	case f.Form == "return":
+		shown.Body = "RETURN " + f.Written
+	default:
+		shown.Body = "BEGIN ATOMIC\n " + f.Written + ";\nEND"
+	}
+	return shown
 }
 
 // domainOf is how a domain is shown.

@@ -126,6 +126,23 @@ func (v *View) LookupType(database, schema, name string) *catalog.UserType {
 	return nil
 }
 
+// LookupFunction is the function that a name means; nil: none.
+func (v *View) LookupFunction(schema, name string) *catalog.UserType {
+	if !v.Contents.HasTypes() {
+		return nil
+	}
+	schemas := v.Path
+	if schema != "" {
+		schemas = []string{schema}
+	}
+	for _, schema := range schemas {
+		if found := find(v, catalog.FunctionName(schema, name), v.Contents.Function); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
 // LookupView is Lookup for views.
 func (v *View) LookupView(database, schema, view string) *catalog.View {
 	if database != "" && !strings.EqualFold(database, duckdb.CatalogName) || schema == "" && v.Own.Has(view) {

@@ -37,10 +37,14 @@ func setOf(names []string) snapshot.Temporary {
 	return own
 }
 
-// Unlisted asks DuckDB for the names of a session's temporary sequences or types.
+// Unlisted asks DuckDB for the names of a session's temporary sequences, types or macros.
 func Unlisted(ctx context.Context, conn *duckdb.Connection, kind statement.Object) (snapshot.Temporary, error) {
 	text := "SELECT sequence_name FROM system.main.duckdb_sequences() WHERE temporary"
-	if kind == statement.Type {
+	switch kind {
+	case statement.Function, statement.Macro:
+		text = "SELECT function_name FROM system.main.duckdb_functions() WHERE database_name = 'temp' AND " +
+			"schema_name = 'main' AND NOT internal AND function_type IN ('macro', 'table_macro')"
+	case statement.Type:
 		text = "SELECT type_name FROM system.main.duckdb_types() WHERE database_name = 'temp' AND NOT internal"
 	}
 	names, err := conn.Texts(ctx, text)

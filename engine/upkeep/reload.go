@@ -60,6 +60,19 @@ func (k *Keeper) Lost(ctx context.Context, v *catalog.TableVersion, lost func(re
 func Unreadable(s replicas.State) bool { return s != replicas.Whole }
 func givenUp(s replicas.State) bool    { return s == replicas.Gone || s == replicas.Lost }
 
+// OriginOf is the origin of a new table's rows, which a query gave of versions; nil: one of them is of what the table
+// was before, which is gone.
+func OriginOf(q *lineage.Query, rows int64, name catalog.TableName, of []*catalog.TableVersion) *lineage.Origin {
+	for _, v := range of {
+		t := v.Table()
+		if t.Name == name {
+			return nil
+		}
+		q.Tables = append(q.Tables, lineage.Table{ID: uint64(t.ID), Name: t.Name.String(), Version: v.Version()})
+	}
+	return &lineage.Origin{Rows: rows, Query: q}
+}
+
 // Derived tells whether all rows of a table are those of one query.
 func Derived(v *catalog.TableVersion, words string) bool {
 	list := v.Origins()

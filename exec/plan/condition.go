@@ -14,6 +14,7 @@ import (
 // or of what is behind it (P1, P9): only of items that are not filled with NULLs by an outer join further in, only
 // where both dialects read the FROM clause alike.
 func (a *analyzer) conditions(q *bind.Query, n *pg.Node, applies []*bind.Item) {
+	n = condition(n)
 	if b := n.GetBoolExpr(); b != nil && b.Boolop == pg.BoolExprType_AND_EXPR {
 		for _, member := range b.Args {
 			a.conditions(q, member, applies)
@@ -131,7 +132,20 @@ func (a *analyzer) disjunction(q *bind.Query, b *pg.BoolExpr, filters func(*bind
 	return found
 }
 
+// condition is a condition without casts of it to boolean, which it is: as results of functions are (package inline).
+func condition(n *pg.Node) *pg.Node {
+	for {
+		cast := n.GetTypeCast()
+		if cast == nil || typeName(cast.TypeName) != "bool" || cast.Arg.GetAExpr() == nil && cast.Arg.GetBoolExpr() == nil &&
+			cast.Arg.GetNullTest() == nil && cast.Arg.GetTypeCast() == nil {
+			return n
+		}
+		n = cast.Arg
+	}
+}
+
 func conjuncts(n *pg.Node, list []*pg.Node) []*pg.Node {
+	n = condition(n)
 	if b := n.GetBoolExpr(); b != nil && b.Boolop == pg.BoolExprType_AND_EXPR {
 		for _, member := range b.Args {
 			list = conjuncts(member, list)
@@ -314,14 +328,31 @@ func (a *analyzer) predicateOn(q *bind.Query, column *pg.Node, op Op, values ...
 	return demands
 }
 
-// own resolves a reference that certainly means a column of this very FROM clause.
+// own resolves a reference that certainly means a column of this very FROM clause, also one that is cast to the type that
+// it has: so are arguments of functions (package inline).
 func (a *analyzer) own(q *bind.Query, n *pg.Node) (bind.Ref, bool) {
-	ref := n.GetColumnRef()
+	ref, cast := n.GetColumnRef(), n.GetTypeCast()
+	if cast != nil {
+		ref = cast.Arg.GetColumnRef()
+	}
 	if ref == nil {
 		return bind.Ref{}, false
 	}
 	r := a.bound.Ref(ref)
-	return r, r.Certain && r.Query == q && r.Column.Item != nil
+	return r, r.Certain && r.Query == q && r.Column.Item != nil && (cast == nil || a.keepsType(r, cast.TypeName))
+}
+
+// keepsType tells whether a cast to a type changes nothing of a column.
+func (a *analyzer) keepsType(r bind.Ref, to *pg.TypeName) bool {
+	kept, ok := castsThatKeep[typeName(to)]
+	targets := a.trace(r.Column)
+	return ok && len(targets) > 0 && len(to.GetTypmods()) == 0 && len(to.GetArrayBounds()) == 0 &&
+		!slices.ContainsFunc(targets, func(t target) bool { return t.definition().Type.ID() != kept })
+}
+
+// castsThatKeep are the types of columns that a cast to a type keeps as they are.
+var castsThatKeep = map[string]arrow.Type{
+	"int2": arrow.INT16, "int4": arrow.INT32, "int8": arrow.INT64, "date": arrow.DATE32, "bool": arrow.BOOL,
 }
 
 // mixesExactAndDouble: in x BETWEEN 0.05 AND 1e0 DuckDB compares everything as DOUBLE, where close decimals become

@@ -39,6 +39,9 @@ type Written struct {
 // Given is the text that is planned for one that means what a dialect says: the same one, if it is planned as it is.
 func Given(users *lex.Text, in string) (*lex.Text, Written, error) {
 	w := Written{Users: users.SQL}
+	if isFunction(users) {
+		return users, Written{}, nil
+	}
 	var err error
 	if w.Given, w.Edits, w.Parameters, err = statement.Numbered(users); err != nil {
 		return nil, Written{}, err
@@ -70,6 +73,17 @@ func Given(users *lex.Text, in string) (*lex.Text, Written, error) {
 	return read, w, nil
 }
 
+// isFunction tells whether a text makes a function, whose expressions are read by themselves.
+func isFunction(text *lex.Text) bool {
+	t := text.Next(0)
+	for _, word := range []string{"create", "or", "replace"} {
+		if t.Is(word) {
+			t = text.Next(t.End())
+		}
+	}
+	return t.IsAny("function", "macro")
+}
+
 // Written is how the user wrote a text that was made of what was read before.
 func (w Written) Written(read *lex.Text, text string, made edit.List) (*lex.Text, Written, error) {
 	if made == nil {
@@ -92,6 +106,9 @@ func next(read *lex.Text, sql string) *lex.Text {
 
 // NeedsTypes tells whether the types of what a statement names may say what it means.
 func NeedsTypes(parsed *statement.Statement) bool {
+	if _, is := parsed.Head.(*statement.CreateFunction); is {
+		return false // its body is read as its user wrote it
+	}
 	return hasTypes(parsed) || mayBeVolatile(parsed.Text)
 }
 

@@ -39,9 +39,15 @@ func VolatileIn(expression string) (found string) {
 var volatileParts = []string{"random", "uuid", "nextval", "setval", "clock", "set_config"}
 
 // mayBeVolatile is what most texts are spared by.
-func mayBeVolatile(sql string) bool {
-	mentions := func(part string) bool { return lex.Mentions(sql, part) }
-	return len(sql) <= TreeMax && slices.ContainsFunc(volatileParts, mentions)
+func mayBeVolatile(sql string) bool { return len(sql) <= TreeMax && mentionsVolatile(sql) }
+
+func mentionsVolatile(sql string) bool {
+	return slices.ContainsFunc(volatileParts, func(part string) bool { return lex.Mentions(sql, part) })
+}
+
+// MayVary tells whether an expression may give another value whenever it is computed.
+func MayVary(expression string) bool {
+	return mentionsVolatile(expression) || VolatileIn(expression) != ""
 }
 
 // materialized takes NOT from NOT MATERIALIZED before a query that calls what gives another value whenever it is

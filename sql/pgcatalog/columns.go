@@ -60,6 +60,12 @@ func ColumnTypes(tree *pg.ParseResult) []uint32 {
 	return types
 }
 
+// ColumnName is what PostgreSQL calls a column of a query that has no other name; empty: it has none.
+func ColumnName(t *pg.ResTarget) string {
+	name, _ := expressionName(t.GetVal())
+	return name
+}
+
 func targetName(t *pg.ResTarget) string {
 	if t.GetName() != "" {
 		return t.Name

@@ -127,6 +127,9 @@ func Refresh(exec func(sql string) error, relations []Relation, types []Type, sc
 	indexColumns.write(&b, "csm_index_column")
 	sequenceRows(relations).write(&b, "csm_sequences")
 	typeRows(types, oids).write(&b, "csm_type")
+	functions, parameters := functionRows(types, oids)
+	functions.write(&b, "csm_function")
+	parameters.write(&b, "csm_parameter")
 	labelRows(types).write(&b, "csm_label")
 	commentRows(relations, types, schemas, oids).write(&b, "csm_comment")
 	if err := exec(b.String()); err != nil {
@@ -136,7 +139,7 @@ func Refresh(exec func(sql string) error, relations []Relation, types []Type, sc
 }
 
 // OwnTables are the temporary tables of every connection, as a list in SQL. (duckdb.sql hides them.)
-const OwnTables = "('csm_schema', 'csm_relation', 'csm_column', 'csm_constraint', 'csm_index', 'csm_index_column', 'csm_sequences', 'csm_comment', 'csm_type', 'csm_label')"
+const OwnTables = "('csm_schema', 'csm_relation', 'csm_column', 'csm_constraint', 'csm_index', 'csm_index_column', 'csm_sequences', 'csm_comment', 'csm_type', 'csm_label', 'csm_function', 'csm_parameter')"
 
 // IsOwnTable tells whether one of them has the name.
 func IsOwnTable(name string) bool {
@@ -251,7 +254,7 @@ func sequenceRows(relations []Relation) rowSet {
 
 // Classes of pg_description.
 const (
-	classRelation, classSchema, classConstraint, classType = 1259, 2615, 2606, 1247
+	classRelation, classSchema, classConstraint, classType, classFunction = 1259, 2615, 2606, 1247, 1255
 )
 
 func commentRows(relations []Relation, types []Type, schemas []Schema, oids map[string]uint32) rowSet {
@@ -268,7 +271,11 @@ func commentRows(relations []Relation, types []Type, schemas []Schema, oids map[
 		add(oids[s.Name], classSchema, 0, s.Comment)
 	}
 	for _, t := range types {
-		add(t.OID, classType, 0, t.Comment)
+		class := classType
+		if t.Function != nil {
+			class = classFunction
+		}
+		add(t.OID, class, 0, t.Comment)
 	}
 	for i := range relations {
 		r := &relations[i]

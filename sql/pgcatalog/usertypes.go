@@ -2,13 +2,14 @@ package pgcatalog
 
 import "strconv"
 
-// Type is a user-defined type.
+// Type is a user-defined type, or a function.
 type Type struct {
 	Schema, Name string
 	OID          uint32 // in the range of relations'
 	Comment      string
 	Labels       []Label // of an enumerated type, in their order
 	Domain       *Domain // nil: it is none
+	Function     *Function
 }
 
 // Domain is what a domain is beside its name.
@@ -42,6 +43,9 @@ func typeRows(types []Type, oids map[string]uint32) rowSet {
 		{name: "not_null", duckType: "BOOLEAN"}, {name: "default", duckType: "VARCHAR"},
 	}
 	for _, t := range types {
+		if t.Function != nil {
+			continue
+		}
 		d := t.Domain
 		if d == nil {
 			d = &Domain{Typmod: -1}

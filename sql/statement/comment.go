@@ -15,6 +15,7 @@ type Comment struct {
 	// Constraint of a table; empty: the comment is about the object or the column.
 	Constraint string
 	Text       string
+	Signature  []string // of a function: the types of its parameters; nil: none are said
 }
 
 // comment reads behind COMMENT.
@@ -31,6 +32,11 @@ func (c *cursor) comment() (any, error) {
 	case c.accept("index"):
 		k.Object = Index
 		k.Name, err = c.name()
+	case c.peek(0).IsAny(privateObjects...):
+		k.Object = Object(lex.Fold(c.next().Text))
+		if k.Name, err = c.name(); err == nil {
+			k.Signature, err = c.signature()
+		}
 	case c.accept("column"):
 		err = c.commentedColumn(k)
 	case c.accept("constraint"):
@@ -49,7 +55,7 @@ func (c *cursor) comment() (any, error) {
 		return nil, c.unexpected()
 	default:
 		return nil, c.refuse("COMMENT ON "+strings.ToUpper(c.peek(0).Text),
-			"Tables, views, columns, schemas, sequences, types, domains, indexes and constraints have comments.")
+			"Tables, views, columns, schemas, sequences, types, domains, functions, indexes and constraints have some.")
 	}
 	if err != nil {
 		return nil, err

@@ -42,6 +42,8 @@ func (c *cursor) create() (any, error) {
 		return c.createType(orReplace)
 	case c.startsIndex() && !temporary:
 		return c.createIndex(orReplace)
+	case c.peek(0).IsAny("function", "macro") && !temporary:
+		return c.createFunction(orReplace, lex.Fold(c.peek(0).Text))
 	case c.peek(0).Kind != lex.Word:
 		return nil, c.unexpected()
 	case temporary:
@@ -53,8 +55,6 @@ func (c *cursor) create() (any, error) {
 // creations are what CREATE could make elsewhere, with what to do instead.
 var creations = []struct{ words, advice string }{
 	{"foreign table", "Load the data with COPY … FROM or INSERT … SELECT."},
-	{"macro", "CREATE TEMP MACRO makes one for this session."},
-	{"function", "CREATE TEMP MACRO makes one for this session."},
 	{"role", rolesAdvice}, {"user", rolesAdvice}, {"group", rolesAdvice},
 	{"database", "There is one database; CREATE SCHEMA makes a namespace."},
 	{"extension", "Leave it out: what is there is there."},

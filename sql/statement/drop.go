@@ -31,7 +31,10 @@ func (c *cursor) drop() (any, error) {
 		if c.accept("index") {
 			return c.dropIndex()
 		}
-		return c.dropPrivate()
+		if c.peek(0).IsAny(privateObjects...) {
+			return c.dropFunctions()
+		}
+		return &Private{Verb: "drop", Kind: lex.Fold(c.peek(0).Text)}, nil
 	}
 	d := &Drop{Object: object, IfExists: c.accept("if", "exists")}
 	var err error
@@ -47,21 +50,46 @@ func (c *cursor) drop() (any, error) {
 // privateObjects are what DuckDB keeps under a name in a schema, besides tables and views.
 var privateObjects = []string{"macro", "function"}
 
-// dropPrivate reads what is dropped of what DuckDB keeps.
-func (c *cursor) dropPrivate() (any, error) {
-	p := &Private{Verb: "drop", Kind: lex.Fold(c.peek(0).Text)}
-	if !c.acceptAny(privateObjects...) {
-		return p, nil
+// dropFunctions reads DROP FUNCTION and DROP MACRO: of functions, or of a session's own macros.
+func (c *cursor) dropFunctions() (any, error) {
+	word := lex.Fold(c.next().Text)
+	ofRows := c.accept("table") // DROP MACRO TABLE
+	d := &Drop{Object: Object(word), IfExists: c.accept("if", "exists")}
+	at := c.peek(0).Start
+	for {
+		name, err := c.name()
+		if err != nil {
+			return nil, err
+		}
+		if ofRows || isTemporary(name) {
+			return &Private{Verb: "drop", Kind: word, Dropped: &name, DroppedAt: at}, nil
+		}
+		types, err := c.signature()
+		if err != nil {
+			return nil, err
+		}
+		d.Names, d.Signatures = append(d.Names, name), append(d.Signatures, types)
+		if !c.accept(",") {
+			break
+		}
 	}
-	c.accept("table") // DROP MACRO TABLE
-	c.accept("if", "exists")
-	p.DroppedAt = c.peek(0).Start
-	name, err := c.name()
-	if err != nil {
-		return nil, err
+	if d.Cascade = c.accept("cascade"); !d.Cascade {
+		c.accept("restrict")
 	}
-	p.Dropped = &name
-	return p, nil
+	return d, c.finish()
+}
+
+// signature reads the types of a function's parameters behind its name; nil: there are none.
+func (c *cursor) signature() (types []string, err error) {
+	if !c.accept("(") {
+		return nil, nil
+	}
+	list, err := c.functionParameters()
+	types = []string{}
+	for _, p := range list {
+		types = append(types, p.Type)
+	}
+	return types, err
 }
 
 func (c *cursor) truncate() (any, error) {

@@ -51,6 +51,13 @@ func ParseTree(read *lex.Text, known *pg.ParseResult) (*Statement, error) {
 		if s.Syntax != nil && !duckVerbs[head.Verb] {
 			return nil, s.Syntax
 		}
+	case *CreateFunction:
+		if !head.Macro && s.Syntax != nil {
+			return nil, s.Syntax
+		}
+		if s.Tree != nil && !head.agrees(s.Tree.Stmts[0].Stmt.GetCreateFunctionStmt()) {
+			return nil, unsupported("a parameter's name that may be part of its type is not supported", "Quote it.")
+		}
 	case *Select:
 		if s.Tree != nil && s.Tree.Stmts[0].Stmt.GetSelectStmt().GetIntoClause() != nil {
 			return nil, unsupported("SELECT INTO is not supported", "Use CREATE TABLE … AS SELECT.")

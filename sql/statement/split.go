@@ -11,16 +11,18 @@ import (
 func Split(read *lex.Text) []*lex.Text {
 	var out []*lex.Text
 	start, last := -1, 0 // of the statement that is being read
+	var within body
 	for at := 0; ; {
 		t := read.Next(at)
 		at = t.End()
 		switch {
 		case t.Kind == lex.Incomplete:
 			return []*lex.Text{lex.Client.Text(strings.TrimSpace(read.SQL))}
-		case t.Kind != lex.End && !t.Is(";"):
+		case t.Kind != lex.End && (!t.Is(";") || within.ends > 0):
 			if start < 0 {
-				start = t.Start
+				start, within = t.Start, body{isCreate: t.Is("create")}
 			}
+			within.take(t)
 			last = at
 			continue
 		case start >= 0:
@@ -31,4 +33,22 @@ func Split(read *lex.Text) []*lex.Text {
 		}
 		start = -1
 	}
+}
+
+// body follows a text to where the body of a function ends that is written BEGIN ATOMIC … END: semicolons in it end no
+// statement. A CASE in it has an END, too.
+type body struct {
+	isCreate, begins bool
+	ends             int
+}
+
+func (b *body) take(t lex.Token) {
+	switch {
+	case !b.isCreate || t.Kind != lex.Word:
+	case b.ends > 0 && t.Is("case"), b.begins && t.Is("atomic"):
+		b.ends++
+	case b.ends > 0 && t.Is("end"):
+		b.ends--
+	}
+	b.begins = b.ends == 0 && t.Is("begin")
 }

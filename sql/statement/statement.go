@@ -202,11 +202,15 @@ const (
 // MayBeOwn tells whether a session may have such an object under a name of a temporary table.
 func (o Object) MayBeOwn() bool { return o == Table || o == View }
 
+// IsUnlisted tells whether a session may have objects of the kind to itself that are no relations.
+func (o Object) IsUnlisted() bool { return o == Sequence || o == Type || o == Function || o == Macro }
+
 // Drop removes objects of one kind.
 type Drop struct {
 	Object            Object
 	Names             []Name
 	IfExists, Cascade bool
+	Signatures        [][]string // of functions: the types of their parameters; nil: none are said
 }
 
 // Truncate empties tables, and with Restart has their columns count anew.

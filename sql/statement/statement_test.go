@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -289,9 +290,11 @@ func checkSplit(t require.TestingT, sql string) {
 		require.GreaterOrEqual(t, i, 0)
 		at += i + len(piece)
 		tokens, whole := statement.Tokens(piece)
-		joined = append(joined, tokens...)
+		joined = append(joined, slices.DeleteFunc(slices.Clone(tokens), func(word string) bool { return word == ";" })...)
 		if whole {
-			require.NotContains(t, tokens, ";")
+			if !slices.ContainsFunc(tokens, func(word string) bool { return strings.EqualFold(word, "atomic") }) {
+				require.NotContains(t, tokens, ";")
+			}
 			require.Equal(t, []string{piece}, split(piece)) // a piece is one statement
 		}
 	}

@@ -5,7 +5,7 @@
 CREATE MACRO pg_compat.is_shown(database, schema) AS CASE WHEN database = coalesce(getvariable('csm_names'), 'csmsql') THEN schema NOT IN ('pg_compat', 'pg_session')
   ELSE database NOT IN ('csmsql', 'memory', 'csm_catalogs') AND NOT starts_with(database, 'csm_block_') END;
 CREATE MACRO pg_compat.shown_as(database) AS CASE WHEN database = getvariable('csm_names') THEN 'csmsql' ELSE database END;
-CREATE MACRO pg_compat.is_shown_table(database, schema, name) AS pg_compat.is_shown(database, schema) AND NOT (database = 'temp' AND name IN ('csm_schema', 'csm_relation', 'csm_column', 'csm_constraint', 'csm_index', 'csm_index_column', 'csm_sequences', 'csm_comment', 'csm_type', 'csm_label'));
+CREATE MACRO pg_compat.is_shown_table(database, schema, name) AS pg_compat.is_shown(database, schema) AND NOT (database = 'temp' AND name IN ('csm_schema', 'csm_relation', 'csm_column', 'csm_constraint', 'csm_index', 'csm_index_column', 'csm_sequences', 'csm_comment', 'csm_type', 'csm_label', 'csm_function', 'csm_parameter'));
 CREATE MACRO pg_compat.is_table(schema, name, sql) AS ends_with(sql, ' AS SELECT * FROM csm_table(''' || replace(schema, '''', '''''') || ''', ''' || replace(name, '''', '''''') || ''');');
 
 CREATE MACRO pg_session.in_search_path(database, schema) AS system.main.in_search_path(CASE WHEN database = 'csmsql' THEN coalesce(getvariable('csm_names'), 'csmsql') ELSE database END, schema);

@@ -3,7 +3,7 @@
 -- becomes NULL, or 0, false and '' where PostgreSQL says NOT NULL. They come on top of the relation's .tsv file, unless the line
 -- says "instead of its file"; static_<relation> is the file. The order of this file is the order of creation.
 --
--- Sources: temp.csm_relation, temp.csm_column, temp.csm_constraint, temp.csm_index, temp.csm_index_column, temp.csm_sequences, temp.csm_comment, temp.csm_type, temp.csm_label, temp.csm_schema (filled by Refresh), system_relation, system_column and
+-- Sources: temp.csm_relation, temp.csm_column, temp.csm_constraint, temp.csm_index, temp.csm_index_column, temp.csm_sequences, temp.csm_comment, temp.csm_type, temp.csm_label, temp.csm_function, temp.csm_parameter, temp.csm_schema (filled by Refresh), system_relation, system_column and
 -- type_display (from the .tsv files). Variables: csm_database (Refresh), csm_user, csm_path, csm_settings (SetSession), csm_prepared (SetPrepared).
 
 -- pg_catalog.pg_namespace
@@ -70,6 +70,10 @@ SELECT t.oid, t.name AS typname, t.schema_oid AS typnamespace, 10 AS typowner, b
   FROM temp.csm_type t JOIN pg_compat.static_pg_type b ON b.oid = t.base;
 SELECT oid + 3221225472 AS oid, '_' || name AS typname, schema_oid AS typnamespace, 10 AS typowner, -1 AS typlen, 'b' AS typtype, 'A' AS typcategory, true AS typisdefined, ',' AS typdelim, 6179 AS typsubscript,
   oid AS typelem, 750 AS typinput, 751 AS typoutput, 2400 AS typreceive, 2401 AS typsend, 3816 AS typanalyze, 'i' AS typalign, 'x' AS typstorage, -1 AS typtypmod FROM temp.csm_type;
+
+-- pg_catalog.pg_proc
+SELECT oid, name AS proname, schema_oid AS pronamespace, 10 AS proowner, 14 AS prolang, 100 AS procost, 'f' AS prokind, strict AS proisstrict, volatility AS provolatile, parallel AS proparallel, parameters AS pronargs, defaults AS pronargdefaults,
+  result AS prorettype, types AS proargtypes, names AS proargnames, source AS prosrc, body AS prosqlbody FROM temp.csm_function;
 
 -- pg_catalog.pg_enum
 SELECT oid, type AS enumtypid, "order" AS enumsortorder, label AS enumlabel FROM temp.csm_label;

@@ -39,6 +39,7 @@ func (s statements) Find(name string) (*engine.NamedStatement, bool) {
 		return n, true // an empty query string
 	}
 	n.Query, n.Source, n.Since, n.OIDs = p.engine.Text(), p.sql, p.since, p.parameters
+	n.Functions = p.engine.Functions()
 	for _, oid := range p.parameters {
 		name := sqlName(oid)
 		if oid == pgformat.NumericOID {
@@ -73,6 +74,9 @@ func (s *session) PrepareNamed(ctx context.Context, name string) (wire.Statement
 	n, ok := s.engine.Named(name)
 	if !ok {
 		return nil, false, nil
+	}
+	if err := s.engine.Unchanged(ctx, n.Functions); err != nil {
+		return nil, false, err
 	}
 	st, err := s.prepareIn(ctx, lex.Client.Text(n.Query), engine.DialectDuckDB, n.OIDs)
 	return st, err == nil, err
