@@ -61,7 +61,7 @@ func Of(t *catalog.UserType) (*Function, error) {
 	if !ok || json.Unmarshal([]byte(data), &f.Declared) != nil {
 		return nil, sqlerror.New("XX001", "the record of function %q is damaged", Name(t))
 	}
-	f.Name, f.Body, f.Strict = Name(t), f.Text, f.IsStrict
+	f.Name, f.Body, f.Strict, f.Means = Name(t), f.Text, f.IsStrict, f.Dialect
 	last := len(f.Columns) - 1
 	for _, c := range f.Columns[:last] {
 		p := inline.Parameter{Name: c.Name, Type: typeOf(c)}

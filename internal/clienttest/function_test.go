@@ -38,6 +38,26 @@ func TestFunctionsAsInPostgres(t *testing.T) {
 	}
 }
 
+// TestParametersOfFunctions: what a client sends for an argument is of the parameter's type, as in PostgreSQL.
+func TestParametersOfFunctions(t *testing.T) {
+	const made = "CREATE FUNCTION said(a int, b text DEFAULT 'x', c numeric DEFAULT 1.5, d date DEFAULT '2024-01-31') RETURNS text RETURN a::text || b || c::text || d::text"
+	w := newTwins(t, "SELECT 1")
+	answerOf(t, w.ours.conn, "SET csm.dialect = 'postgres'", nil)
+	require.Equal(t, answerOf(t, w.theirs.conn, made, nil), answerOf(t, w.ours.conn, made, nil))
+	for _, asked := range []struct {
+		sql  string
+		args []string
+	}{
+		{"SELECT said($1)", []string{"5"}}, {"SELECT said($1, $2)", []string{"5", "y"}}, {"SELECT said($1, $2, $3, $4)", []string{"5", "y", "2.125", "2024-02-29"}},
+		{"SELECT said(1, c => $1)", []string{"7.125"}}, {"SELECT said($1 + 1, lower($2))", []string{"5", "Y"}}, {"SELECT said($1)", []string{"NULL"}},
+	} {
+		ours, theirs := answerOf(t, w.ours.conn, asked.sql, asked.args), answerOf(t, w.theirs.conn, asked.sql, asked.args)
+		if ours != theirs {
+			t.Errorf("%s %v\n\tours:   %s\n\ttheirs: %s", asked.sql, asked.args, ours, theirs)
+		}
+	}
+}
+
 // TestPsqlShowsFunctions: \df and \sf of PostgreSQL's own client, which sends BEGIN ATOMIC with its semicolons.
 func TestPsqlShowsFunctions(t *testing.T) {
 	psql, err := exec.LookPath("psql")

@@ -21,7 +21,8 @@ type Function struct {
 	Parameters []Parameter
 	Result     Type
 	Body       string
-	Strict     bool // it is NULL where an argument is
+	Strict     bool   // it is NULL where an argument is
+	Means      string // the dialect of its texts
 }
 
 // Parameter of a Function. Name may be empty, as may be Default: then a call gives an argument.
@@ -41,12 +42,24 @@ const Place = "csm_argument"
 // Of is the type of a name that casts to it as it is written.
 func Of(name string) Type { return Type{name, "CAST((" + Place + ") AS " + name + ")"} }
 
-func (t Type) cast(expression string) string {
-	switch {
-	case t.Cast == "":
+// cast is an expression of the type. A literal and a parameter of the statement have no type but that: their cast is no
+// function, which would give them one, and a dialect reads a literal as the type does.
+func (t Type) cast(expression, in string) string {
+	if t.Cast == "" {
 		return "(" + expression + ")"
-	case strings.EqualFold(strings.TrimSpace(expression), "null"): // which a function gives another type
-		return "CAST(NULL AS " + t.Name + ")"
+	}
+	first := lex.Client.Next(expression, 0)
+	if !lex.Client.Next(expression, first.End()).Ends() {
+		return strings.Replace(t.Cast, Place, expression, 1)
+	}
+	cast := "CAST(" + first.Text + " AS " + t.Name + ")"
+	switch {
+	case first.Kind == lex.Parameter, first.Is("null"):
+		return cast
+	case first.Kind == lex.String, first.Kind == lex.Number:
+		if given, _, err := dialect.Given(lex.Client.Text(before+cast), in); err == nil {
+			return strings.TrimPrefix(given.SQL, before)
+		}
 	}
 	return strings.Replace(t.Cast, Place, expression, 1)
 }
@@ -166,7 +179,7 @@ func (f *Function) write(body string, uses []use, arguments []string) (string, e
 				"computed is not supported", f.Name).
 				WithHint("Compute it in a subquery: SELECT f(x) FROM (SELECT … AS x) AS t.")
 		}
-		arguments[i] = f.Parameters[i].Type.cast(arguments[i])
+		arguments[i] = f.Parameters[i].Type.cast(arguments[i], f.Means)
 	}
 	out := edit.New(body)
 	for _, u := range uses {
@@ -180,5 +193,5 @@ func (f *Function) write(body string, uses []use, arguments []string) (string, e
 	if f.Strict && len(arguments) > 0 {
 		text = "CASE WHEN " + strings.Join(arguments, " IS NOT NULL AND ") + " IS NOT NULL THEN (" + text + ") END"
 	}
-	return f.Result.cast(text), nil
+	return f.Result.cast(text, f.Means), nil
 }

@@ -19,6 +19,8 @@ var known = map[string]*inline.Function{
 	"nth":     {Name: "nth", Parameters: []inline.Parameter{{Name: "a", Type: inline.Of("int[]")}, {Name: "n"}}, Body: "a[n]"},
 	"plain":   {Name: "plain", Parameters: []inline.Parameter{{Name: "n", Default: "one()"}}, Body: "n"},
 	"around":  {Name: "around", Parameters: []inline.Parameter{{Name: "n", Default: "around()"}}, Body: "n"},
+	"said": {Name: "said", Parameters: []inline.Parameter{{Name: "n", Type: inline.Type{Name: "text",
+		Cast: "csm_text(" + inline.Place + ")"}}}, Result: inline.Of("text"), Body: "n", Means: dialect.PostgresName},
 	"one":     {Name: "one", Result: inline.Of("int"), Body: "1"},
 	"plus":    {Name: "plus", Parameters: []inline.Parameter{{Name: "a"}, {Name: "b"}}, Body: "a + b"},
 	"endless": {Name: "endless", Result: inline.Of("int"), Body: "endless() + 1"},
@@ -34,19 +36,21 @@ func find(schema, name string) (*inline.Function, error) {
 // Calls are written as bodies, with the arguments for the parameters, wherever they stand.
 func TestText(t *testing.T) {
 	for text, want := range map[string]string{
-		"SELECT half(a) FROM t":               "SELECT CAST((CAST((a) AS int) / CAST((2) AS int)) AS int) AS \"half\" FROM t",
-		"SELECT public.half(by => 3, n => a)": "SELECT CAST((CAST((a) AS int) / CAST((3) AS int)) AS int) AS \"half\"",
-		"SELECT twice(half(a)) + 1": "SELECT CAST((CAST((CAST((CAST((a) AS int) / CAST((2) AS int)) AS int)) AS int) + " +
-			"CAST((CAST((CAST((a) AS int) / CAST((2) AS int)) AS int)) AS int)) AS int) + 1",
+		"SELECT half(a) FROM t":               "SELECT CAST((CAST((a) AS int) / CAST(2 AS int)) AS int) AS \"half\" FROM t",
+		"SELECT public.half(by => 3, n => a)": "SELECT CAST((CAST((a) AS int) / CAST(3 AS int)) AS int) AS \"half\"",
+		"SELECT twice(half(a)) + 1": "SELECT CAST((CAST((CAST((CAST((a) AS int) / CAST(2 AS int)) AS int)) AS int) + " +
+			"CAST((CAST((CAST((a) AS int) / CAST(2 AS int)) AS int)) AS int)) AS int) + 1",
 		"SELECT strict(a)":               "SELECT CAST((CASE WHEN CAST((a) AS int) IS NOT NULL THEN (1) END) AS int) AS \"strict\"",
 		"SELECT other.half(a), lower(b)": "SELECT other.half(a), lower(b)",
-		"SELECT (one()::text), CAST(one() AS int) FROM t WHERE one() IN (1)": "SELECT (CAST((1) AS int)::text) AS \"one\", " +
-			"CAST(CAST((1) AS int) AS int) AS \"one\" FROM t WHERE CAST((1) AS int) IN (1)",
+		"SELECT (one()::text), CAST(one() AS int) FROM t WHERE one() IN (1)": "SELECT (CAST(1 AS int)::text) AS \"one\", " +
+			"CAST(CAST(1 AS int) AS int) AS \"one\" FROM t WHERE CAST(1 AS int) IN (1)",
 		"SELECT nth('{1}', 1), one() IS DISTINCT FROM one(), CASE WHEN true THEN one() ELSE one() END FROM t": "SELECT " +
-			"((CAST(('{1}') AS int[]))[(1)]) AS \"nth\", CAST((1) AS int) IS DISTINCT FROM CAST((1) AS int), " +
-			"CASE WHEN true THEN CAST((1) AS int) ELSE CAST((1) AS int) END AS \"one\" FROM t",
-		"SELECT plain() AS a, plain(2) AS b": "SELECT ((CAST((1) AS int))) AS a, ((2)) AS b",
-		"SELECT plus(2, 3) AS a":             "SELECT ((2) + (3)) AS a",
+			"((CAST('{1}' AS int[]))[(1)]) AS \"nth\", CAST(1 AS int) IS DISTINCT FROM CAST(1 AS int), " +
+			"CASE WHEN true THEN CAST(1 AS int) ELSE CAST(1 AS int) END AS \"one\" FROM t",
+		"SELECT plain() AS a, plain(2) AS b": "SELECT ((CAST(1 AS int))) AS a, ((2)) AS b",
+		"SELECT said($1) AS a, said('x') AS b, said(NULL) AS c, said(c) AS d FROM t": "SELECT CAST((CAST($1 AS text)) AS text) " +
+			"AS a, CAST((CAST('x' AS text)) AS text) AS b, CAST((CAST(NULL AS text)) AS text) AS c, CAST((csm_text(c)) AS text) AS d FROM t",
+		"SELECT plus(2, 3) AS a": "SELECT ((2) + (3)) AS a",
 	} {
 		got, made, err := inline.Text(dialect.SourceOf(text), dialect.PostgresName, find)
 		require.NoError(t, err, text)
