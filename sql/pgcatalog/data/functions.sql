@@ -165,6 +165,7 @@ CREATE OR REPLACE MACRO pg_compat.char_typed(x TIMESTAMP, template VARCHAR) AS a
   (x INTERVAL, template VARCHAR) AS array_to_string(list_transform(CASE WHEN x IS NOT NULL THEN pg_compat.char_patterns(template) END, lambda p: pg_compat.char_clock(x, p.token, p.core)), ''),
   (x BIGINT, template VARCHAR) AS pg_compat.char_number(CAST(x AS DECIMAL(38, 10)), template), (x DOUBLE, template VARCHAR) AS pg_compat.char_number(CAST(x AS DECIMAL(38, 10)), template),
   (x DECIMAL(38, 10), template VARCHAR) AS pg_compat.char_number(x, template);
+CREATE MACRO pg_session.csm_to_char__float(x, template) AS list_transform([{'x': CAST(x AS DOUBLE), 'template': CAST(template AS VARCHAR)}], lambda csm_call: pg_compat.char_number(csm_call.x, csm_call.template))[1];
 CREATE MACRO pg_compat.char_pad(v, width, token) AS CASE WHEN token[1:2] IN ('FM', 'fm') THEN CAST(v AS VARCHAR) ELSE lpad(CAST(v AS VARCHAR), CAST(greatest(width, length(CAST(v AS VARCHAR))) AS INTEGER), '0') END;
 CREATE MACRO pg_compat.char_name(name, token) AS list_transform([regexp_replace(token, '^(FM|fm|TM|tm)', '')], lambda core: CASE WHEN core[2] = upper(core[2]) THEN upper(name) WHEN core[1] = upper(core[1]) THEN name ELSE lower(name) END)[1];
 CREATE MACRO pg_compat.char_wide(name, token) AS CASE WHEN token[1:2] IN ('FM', 'fm', 'TM', 'tm') THEN pg_compat.char_name(name, token) ELSE rpad(pg_compat.char_name(name, token), 9, ' ') END;
@@ -254,7 +255,6 @@ CREATE MACRO pg_compat.char_given(x, template) AS CASE WHEN pg_compat.char_probl
 CREATE OR REPLACE MACRO pg_compat.char_number(x, template) AS CASE WHEN x IS NULL OR template IS NULL THEN NULL WHEN NOT contains(template, '"') THEN pg_compat.char_given(x, template)
   ELSE regexp_extract(template, '^"([^"]*)"', 1) || pg_compat.char_given(x, regexp_replace(regexp_replace(template, '^"[^"]*"', ''), '"[^"]*"$', '')) || regexp_extract(regexp_replace(template, '^"[^"]*"', ''), '"([^"]*)"$', 1) END;
 -- What a text of PostgreSQL's dialect is translated to (package sql/dialect).
-CREATE MACRO pg_session.csm_to_char__float(x, template) AS pg_compat.char_number(CAST(x AS DOUBLE), CAST(template AS VARCHAR));
 CREATE MACRO pg_session.csm_divisor(x) AS CASE WHEN x = 0 THEN error('22012: division by zero') ELSE x END;
 CREATE MACRO pg_compat.series_step(x) AS CASE WHEN x = 0 THEN error('22023: step size cannot equal zero') ELSE x END;
 CREATE MACRO pg_compat.series_stride(x) AS CASE WHEN x = INTERVAL 0 SECONDS THEN error('22023: step size cannot equal zero') ELSE x END;
@@ -469,26 +469,31 @@ CREATE MACRO pg_compat.search_from(x, pattern, start) AS CASE WHEN start < 1 THE
   WHEN start > 1 AND regexp_matches(pattern, '\^|\\[AmMybB<]|\[\[:<') THEN error('0A000: a regular expression that says what is before it is not supported with a start') WHEN start <= length(x) + 1 THEN x[start:] END;
 CREATE MACRO pg_compat.unless_behind(x, pattern, start, found) AS CASE WHEN pattern IS NOT NULL AND start > length(x) + 1 THEN 0 ELSE CAST(found AS INTEGER) END;
 CREATE MACRO pg_compat.search_place(name, n) AS CASE WHEN n < 1 THEN error('22023: invalid value for parameter "' || name || '": ' || n) ELSE n END;
+-- As for to_char, stand-ins of what takes all the arguments are planned with the functions.
+CREATE MACRO pg_compat.found_count(x, pattern, start, flags) AS 0;
+CREATE MACRO pg_compat.found_part(x, pattern, start, n, flags, part) AS '';
+CREATE MACRO pg_compat.found_place(x, pattern, start, n, ending, flags) AS 0;
 CREATE MACRO pg_session.csm_regexp_count(x, pattern) AS CAST(len(regexp_extract_all(x, '(?s)' || pattern)) AS INTEGER),
-  (x, pattern, start) AS pg_compat.unless_behind(x, pattern, start, len(regexp_extract_all(pg_compat.search_from(x, pattern, start), '(?s)' || pattern))),
-  (x, pattern, start, flags) AS pg_compat.unless_behind(x, pattern, start, len(regexp_extract_all(pg_compat.search_from(x, pattern, start), pg_compat.search_flags('regexp_count', pattern, flags))));
+  (x, pattern, start) AS pg_compat.found_count(x, pattern, start, ''), (x, pattern, start, flags) AS pg_compat.found_count(x, pattern, start, flags);
 CREATE MACRO pg_session.csm_regexp_like(x, pattern) AS regexp_matches(x, pattern, 's'),
   (x, pattern, flags) AS regexp_matches(x, pg_compat.search_flags('regexp_like', pattern, flags));
+CREATE MACRO pg_session.csm_regexp_substr(x, pattern) AS CASE WHEN regexp_matches(x, pattern, 's') THEN regexp_extract(x, '(?s)' || pattern) END,
+  (x, pattern, start) AS pg_compat.found_part(x, pattern, start, 1, '', 0), (x, pattern, start, n) AS pg_compat.found_part(x, pattern, start, n, '', 0),
+  (x, pattern, start, n, flags) AS pg_compat.found_part(x, pattern, start, n, flags, 0), (x, pattern, start, n, flags, part) AS pg_compat.found_part(x, pattern, start, n, flags, part);
+CREATE MACRO pg_session.csm_regexp_instr(x, pattern) AS CAST(CASE WHEN regexp_matches(x, pattern, 's') THEN strpos(x, regexp_extract(x, '(?s)' || pattern)) ELSE 0 END AS INTEGER),
+  (x, pattern, start) AS pg_compat.found_place(x, pattern, start, 1, 0, ''), (x, pattern, start, n) AS pg_compat.found_place(x, pattern, start, n, 0, ''),
+  (x, pattern, start, n, ending) AS pg_compat.found_place(x, pattern, start, n, ending, ''), (x, pattern, start, n, ending, flags) AS pg_compat.found_place(x, pattern, start, n, ending, flags);
+CREATE OR REPLACE MACRO pg_compat.found_count(x, pattern, start, flags) AS list_transform([{'x': x, 'pattern': pattern, 'start': CAST(start AS INTEGER), 'flags': flags}], lambda csm_call: pg_compat.unless_behind(csm_call.x, csm_call.pattern, csm_call.start,
+  len(regexp_extract_all(pg_compat.search_from(csm_call.x, csm_call.pattern, csm_call.start), pg_compat.search_flags('regexp_count', csm_call.pattern, csm_call.flags)))))[1];
 CREATE MACRO pg_compat.search_part(x, pattern, n, part) AS CASE WHEN part < 0 THEN error('22023: invalid value for parameter "subexpr": ' || part)
   WHEN part <= pg_compat.parts_of_pattern(pattern) THEN list_transform(regexp_extract_all(x, pattern, part), lambda m: m)[pg_compat.search_place('n', n)] END;
-CREATE MACRO pg_session.csm_regexp_substr(x, pattern) AS CASE WHEN regexp_matches(x, pattern, 's') THEN regexp_extract(x, '(?s)' || pattern) END,
-  (x, pattern, start) AS pg_compat.search_part(pg_compat.search_from(x, pattern, start), '(?s)' || pattern, 1, 0),
-  (x, pattern, start, n) AS pg_compat.search_part(pg_compat.search_from(x, pattern, start), '(?s)' || pattern, n, 0),
-  (x, pattern, start, n, flags) AS pg_compat.search_part(pg_compat.search_from(x, pattern, start), pg_compat.search_flags('regexp_substr', pattern, flags), n, 0),
-  (x, pattern, start, n, flags, part) AS pg_compat.search_part(pg_compat.search_from(x, pattern, start), pg_compat.search_flags('regexp_substr', pattern, flags), n, part);
+CREATE OR REPLACE MACRO pg_compat.found_part(x, pattern, start, n, flags, part) AS list_transform([{'x': x, 'pattern': pattern, 'start': CAST(start AS INTEGER), 'n': CAST(n AS INTEGER), 'flags': flags, 'part': CAST(part AS INTEGER)}], lambda csm_call: pg_compat.search_part(
+  pg_compat.search_from(csm_call.x, csm_call.pattern, csm_call.start), pg_compat.search_flags('regexp_substr', csm_call.pattern, csm_call.flags), csm_call.n, csm_call.part))[1];
 CREATE MACRO pg_compat.nth_place(pieces, start, n, ending) AS CASE WHEN pieces IS NULL OR n IS NULL OR ending IS NULL THEN NULL WHEN ending NOT IN (0, 1) THEN error('22023: invalid value for parameter "endoption": ' || ending)
   WHEN len(pieces) <= 2 * n THEN 0 ELSE start + length(array_to_string(pieces[:2 * n - 1 + ending], '')) END;
 CREATE MACRO pg_compat.search_instr(x, given, pattern, start, n, ending) AS pg_compat.unless_behind(x, pattern, start, pg_compat.nth_place(pg_compat.pieces(pg_compat.search_from(x, given, start), pattern, '0'), start, pg_compat.search_place('n', n), ending));
-CREATE MACRO pg_session.csm_regexp_instr(x, pattern) AS CAST(CASE WHEN regexp_matches(x, pattern, 's') THEN strpos(x, regexp_extract(x, '(?s)' || pattern)) ELSE 0 END AS INTEGER),
-  (x, pattern, start) AS pg_compat.search_instr(x, pattern, '(?s)' || pattern, start, 1, 0),
-  (x, pattern, start, n) AS pg_compat.search_instr(x, pattern, '(?s)' || pattern, start, n, 0),
-  (x, pattern, start, n, ending) AS pg_compat.search_instr(x, pattern, '(?s)' || pattern, start, n, ending),
-  (x, pattern, start, n, ending, flags) AS pg_compat.search_instr(x, pattern, pg_compat.search_flags('regexp_instr', pattern, flags), start, n, ending);
+CREATE OR REPLACE MACRO pg_compat.found_place(x, pattern, start, n, ending, flags) AS list_transform([{'x': x, 'pattern': pattern, 'start': CAST(start AS INTEGER), 'n': CAST(n AS INTEGER), 'ending': CAST(ending AS INTEGER), 'flags': flags}], lambda csm_call: pg_compat.search_instr(
+  csm_call.x, csm_call.pattern, pg_compat.search_flags('regexp_instr', csm_call.pattern, csm_call.flags), csm_call.start, csm_call.n, csm_call.ending))[1];
 -- JSON, with blanks where PostgreSQL has them.
 CREATE MACRO pg_compat.json_text(x) AS coalesce(csm_json(x), 'null');
 CREATE MACRO pg_compat.json_name(x) AS CASE WHEN csm_json(x) = '' OR csm_json(x)[1] <> '"' THEN '"' || csm_json(x) || '"' ELSE csm_json(x) END;
