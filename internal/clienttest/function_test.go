@@ -1,10 +1,13 @@
 package clienttest
 
 import (
+	"errors"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 )
 
@@ -56,6 +59,53 @@ func TestParametersOfFunctions(t *testing.T) {
 			t.Errorf("%s %v\n\tours:   %s\n\ttheirs: %s", asked.sql, asked.args, ours, theirs)
 		}
 	}
+}
+
+// TestPreparedStatementsFollowFunctions: what a client has prepared computes what a function is by now, as in
+// PostgreSQL, in blocks and not, as long as its columns and parameters are what the client was told.
+func TestPreparedStatementsFollowFunctions(t *testing.T) {
+	w := newTwins(t, "CREATE TABLE o (i int)")
+	answerOf(t, w.ours.conn, "SET csm.dialect = 'postgres'", nil)
+	made := func(body string) string { return "CREATE OR REPLACE FUNCTION f(n int) RETURNS int RETURN " + body }
+	answers := func(conn *pgconn.PgConn) (list []string) {
+		ask := func(name, value string) {
+			result := conn.ExecPrepared(t.Context(), name, [][]byte{[]byte(value)}, nil, nil).Read()
+			line := name + " " + result.CommandTag.String()
+			for _, row := range result.Rows {
+				line += " " + string(row[0])
+			}
+			if e := (*pgconn.PgError)(nil); errors.As(result.Err, &e) {
+				line += " " + e.Code
+			}
+			list = append(list, line)
+		}
+		say := func(sql string) { list = append(list, answerOf(t, conn, sql, nil)) }
+		say(made("n + 1"))
+		for name, sql := range map[string]string{"read": "SELECT f($1)", "write": "INSERT INTO o VALUES (f($1)) RETURNING i"} {
+			_, err := conn.Prepare(t.Context(), name, sql, nil)
+			require.NoError(t, err)
+		}
+		for _, begin := range []string{"", "BEGIN"} {
+			for i := range 3 {
+				ask("read", "1")
+				ask("write", "10")
+				if i == 0 && begin != "" {
+					say(begin)
+				}
+				say(made("n + " + strconv.Itoa(i+5)))
+			}
+		}
+		ask("read", "1")
+		say("ROLLBACK")
+		ask("read", "1")
+		ask("write", "10")
+		say("DROP FUNCTION f")
+		say("CREATE FUNCTION f(n int) RETURNS text RETURN 'other'")
+		ask("read", "1")
+		ask("read", "1")
+		return list
+	}
+	require.Equal(t, answers(w.theirs.conn), answers(w.ours.conn))
 }
 
 // TestPsqlShowsFunctions: \df and \sf of PostgreSQL's own client, which sends BEGIN ATOMIC with its semicolons.

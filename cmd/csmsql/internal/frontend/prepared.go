@@ -1,8 +1,10 @@
 package frontend
 
 import (
+	"cmp"
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/outcome"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/wire"
 )
 
@@ -22,6 +25,8 @@ type prepared struct {
 	parameters []uint32
 	fields     *arrow.Schema
 	since      time.Time
+	in         string   // the dialect of sql
+	declared   []uint32 // what its client said of parameters
 }
 
 // Parameters implements wire.Statement.
@@ -72,6 +77,9 @@ func (p *prepared) execute(ctx context.Context, args []wire.Value) (*engine.Rows
 		return nil, err
 	}
 	values, err := engineValues(args)
+	if err == nil {
+		err = p.refresh(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +93,28 @@ func (p *prepared) execute(ctx context.Context, args []wire.Value) (*engine.Rows
 		p.session.report()
 	}
 	return rows, nil
+}
+
+// refresh prepares the statement again when functions that it calls have changed, as PostgreSQL does, if it stays what
+// its client was told that it is. Few drivers would do it themselves.
+func (p *prepared) refresh(ctx context.Context) error {
+	s := p.session
+	changed := s.engine.Unchanged(ctx, p.engine.Functions())
+	if changed == nil {
+		return nil
+	}
+	now, parameters, rewritten, err := s.plan(ctx, lex.Client.Text(p.sql), p.in, p.declared)
+	if err != nil {
+		return err
+	}
+	was, is := p.engine.Schema(), now.Schema()
+	if !slices.Equal(parameters, p.parameters) || (was == nil) != (is == nil) || was != nil && !was.Equal(is) {
+		s.engine.Fail()
+		return cmp.Or(now.Close(), changed)
+	}
+	err = p.engine.Close()
+	p.engine, p.changed = now, rewritten
+	return err
 }
 
 // after does what a statement without rows means for the protocol's side of the session.

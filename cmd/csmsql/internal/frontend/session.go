@@ -1,6 +1,7 @@
 package frontend
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/statement"
 	"github.com/csmsql/csmsql/wire"
 	"github.com/csmsql/csmsql/wire/pgcopy"
@@ -114,6 +116,11 @@ func (s *session) prepare(ctx context.Context, text *lex.Text, in string, declar
 		return nil, err
 	}
 	st := &prepared{session: s, engine: inner, sql: text.SQL, changed: changed, fields: withOrigins(inner.Schema(), inner.Origins()), parameters: parameters, since: time.Now()}
+	if st.in, st.declared = in, declared; in == "" && inner.Functions() != nil {
+		if st.in, err = s.engine.Setting(setting.Dialect); err != nil {
+			return nil, cmp.Or(inner.Close(), err)
+		}
+	}
 	head := inner.Copy()
 	if head == nil {
 		return st, nil
