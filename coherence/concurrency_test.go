@@ -28,12 +28,12 @@ func TestConcurrentWritersAndReaders(t *testing.T) {
 	})
 	reader := coherence.NewReader(coherence.Coherent, nil, counters)
 	board := &board{home: h}
-	var group errgroup.Group
+	group, ctx := errgroup.WithContext(t.Context())
 	for worker := range 3 {
 		board.writing.Add(1)
 		group.Go(func() error {
 			defer board.writing.Add(-1)
-			return board.write(rand.New(rand.NewPCG(1, uint64(worker))), 300)
+			return board.write(ctx, rand.New(rand.NewPCG(1, uint64(worker))), 300)
 		})
 		group.Go(func() error { return board.read(reader, rand.New(rand.NewPCG(2, uint64(worker)))) })
 	}
@@ -53,12 +53,16 @@ func TestConcurrentWritersAndReaders(t *testing.T) {
 type board struct {
 	home    *coherence.Home
 	writing atomic.Int64 // writers that are not done
+	reads   atomic.Int64 // what readers have read whole
 	mu      sync.Mutex
 	extents []publishedExtent
 }
 
-func (b *board) write(random *rand.Rand, rounds int) error {
-	for range rounds {
+// leastReads is how much is read before writers are done: they may have written everything before a reader's first turn.
+const leastReads = 100
+
+func (b *board) write(ctx context.Context, random *rand.Rand, rounds int) error {
+	for round := 0; ctx.Err() == nil && (round < rounds || b.reads.Load() < leastReads); round++ {
 		g, err := b.home.Grant("t", "home", memregion.PageSize)
 		if errors.Is(err, errFull) {
 			if err := b.retireOldest(); err != nil {
@@ -130,6 +134,7 @@ func (b *board) read(reader *coherence.Reader, random *rand.Rand) error {
 		if err := errors.Join(check(), b.home.Unpin("reader", gens)); err != nil {
 			return err
 		}
+		b.reads.Add(1)
 	}
 	return nil
 }
