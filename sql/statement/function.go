@@ -171,7 +171,7 @@ func (c *cursor) functionType(ends ...string) (string, error) {
 				return "", c.unexpected()
 			}
 		case t.Is("%"):
-			return "", c.refuse("%TYPE", "Name the type itself.")
+			return "", c.refuse("CREATE FUNCTION … %TYPE", "Name the type itself.")
 		case t.Is("."), t.IsAny("[", "]"), len(words) > 0 && words[len(words)-1] == ".",
 			t.Kind == lex.Number && len(words) > 0 && words[len(words)-1] == "[":
 			words = append(words, c.next().Text)
