@@ -132,6 +132,7 @@ var allowed = map[string][]string{
 	"cmd/csmsql":           {"engine", "sql", "wire", "bench", "queries", "cluster/noderpc", "cluster/certificate", "coherence", "exec/duckdb", "memregion", "catalog"},
 	"examples":             {"engine"},
 	"internal/abusetest":   {},
+	"internal/anomaly":     {},
 	"internal/bytesize":    {},
 	"internal/cgroup":      {},
 	"internal/clienttest":  {},
