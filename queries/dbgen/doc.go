@@ -30,7 +30,8 @@
 // a part with its four suppliers for PARTSUPP, a row for the other tables.
 // stream: the random numbers of one column. draw: one step of a stream.
 // excerpt: a substring of the text pool. category: a column whose values form
-// a small closed set.
+// a small closed set. set: the orders, with their lines, that one refresh
+// inserts (RF1), or deletes (RF2).
 //
 // # Invariants
 //
@@ -50,6 +51,8 @@
 //     its exact final size, never for zero bytes; it writes every byte of it,
 //     so that the memory need not be zero; and whatever happens, a panic of
 //     the allocator included, nothing leaks.
+//   - D6 (sets): no order of a set has the key of another one, of the table or
+//     of a set, and none but those of RF2 is the table's.
 //
 // # Locks
 //
@@ -58,8 +61,8 @@
 //
 // # What it does not do
 //
-// No refresh functions (RF1, RF2), no .tbl files, no progress reports and no
-// goroutines: the caller divides Units into ranges and runs Batch from as many
-// goroutines as it likes. Scale factors from 30,000 on are refused.
+// It runs no refresh functions (RF1, RF2): it makes their sets. No .tbl files,
+// no progress reports and no goroutines: the caller divides Units into ranges
+// and runs Batch from as many goroutines as it likes. Scale factors from 30,000 on are refused.
 // String views are written for little-endian machines.
 package dbgen
