@@ -3,6 +3,7 @@
 //	prepare both sides ─► check the answers ─► repeat: ours, theirs, ours, theirs, … ─► medians, ratios, machine
 //
 //	tpch     22 queries: HugeTables           against DuckDB's own tables, in one process
+//	refresh  22 queries beside RF1 and RF2:   against the same tables at rest, in one node
 //	cluster  TPC-H split over two nodes:      against one node, and a cluster of one; attach over three; plans of up to 64
 //	attach   another process gets at a table: its descriptors against a whole Arrow IPC copy and Arrow Flight
 //	readers  eight processes scan a table:    their memory against the table once

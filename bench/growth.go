@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/bench/growing"
+	"github.com/csmsql/csmsql/bench/result"
 	"github.com/csmsql/csmsql/engine"
 )
 
@@ -220,7 +221,7 @@ func attachAndAsk(ctx context.Context, socket string, p int64, right string) (to
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	_, rows, err := answerOf(ctx, s, fmt.Sprintf("SELECT v FROM keyed WHERE id = %d", p), true)
+	_, rows, err := result.Of(ctx, s, fmt.Sprintf("SELECT v FROM keyed WHERE id = %d", p), true)
 	took = time.Since(began)
 	if err == nil && (len(rows) != 1 || rows[0][0] != right) {
 		err = fmt.Errorf("a wrong answer: %v, right is %s", rows, right)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csmsql/csmsql/bench/growing"
+	"github.com/csmsql/csmsql/bench/result"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
 )
@@ -145,14 +146,14 @@ func ask(ctx context.Context, s *engine.Session, r request) (a asked, err error)
 		return a, err
 	}
 	began := time.Now()
-	a.Columns, a.Rows, err = answerOf(ctx, s, r.SQL, r.Answer)
+	a.Columns, a.Rows, err = result.Of(ctx, s, r.SQL, r.Answer)
 	a.Took = time.Since(began)
 	after, failed := worked()
 	a.Worked = after - before
 	if err := errors.Join(err, failed); err != nil || !r.Answer {
 		return a, err
 	}
-	_, past, err := answerOf(ctx, s, "SELECT bytes_local, bytes_remote, fragments FROM csm.queries ORDER BY started DESC LIMIT 1", true)
+	_, past, err := result.Of(ctx, s, "SELECT bytes_local, bytes_remote, fragments FROM csm.queries ORDER BY started DESC LIMIT 1", true)
 	if err == nil && len(past) == 1 {
 		_, err = fmt.Sscan(past[0][0]+" "+past[0][1]+" "+past[0][2], &a.Local, &a.Remote, &a.Fragments)
 	}
@@ -164,20 +165,4 @@ func worked() (time.Duration, error) {
 	var u unix.Rusage
 	err := unix.Getrusage(unix.RUSAGE_SELF, &u)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), err
-}
-
-// answerOf reads all rows, and gives them as text if they are wanted.
-func answerOf(ctx context.Context, s *engine.Session, sql string,
-	wanted bool) (columns []string, rows [][]string, err error) {
-	r, err := s.Query(ctx, sql)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer r.Release()
-	for r.Next() {
-		if wanted {
-			rows = appendRows(rows, r.RecordBatch())
-		}
-	}
-	return names(r.Schema()), rows, r.Err()
 }

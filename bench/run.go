@@ -11,9 +11,9 @@ import (
 
 // Options of a benchmark. The zero value is the full size that the README's figures have.
 type Options struct {
-	// ScaleFactor of tpch, cluster, workers and cancel; 0: 1, of workers and cancel 0.1.
+	// ScaleFactor of tpch, refresh, cluster, workers and cancel; 0: 1, of workers and cancel 0.1.
 	ScaleFactor float64
-	// Queries of tpch, cluster, workers and cancel that are asked, by number; nil: all of them.
+	// Queries of tpch, refresh, cluster, workers and cancel that are asked, by number; nil: all of them.
 	Queries []int
 	// Threads of queries on every side, of cluster in every node; 0: one per CPU, in cluster one.
 	Threads int
@@ -70,7 +70,8 @@ func (o Options) rows(full int64) int64 {
 
 var benchmarks = map[string]func(context.Context, Options) (*Report, error){
 	"attach": attach, "cancel": cancel, "cluster": cluster, "egress": egress, "growth": measureGrowth,
-	"readers": readers, "steps": steps, "thesis": measureThesis, "tpch": tpch, "workers": workers, "writes": writes,
+	"readers": readers, "refresh": refresh, "steps": steps, "thesis": measureThesis, "tpch": tpch,
+	"workers": workers, "writes": writes,
 }
 
 // Names lists the benchmarks.

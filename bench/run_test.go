@@ -24,7 +24,7 @@ func small(t *testing.T) Options {
 }
 
 func TestNames(t *testing.T) {
-	all := []string{"attach", "cancel", "cluster", "egress", "growth", "readers", "steps", "thesis", "tpch", "workers", "writes"}
+	all := []string{"attach", "cancel", "cluster", "egress", "growth", "readers", "refresh", "steps", "thesis", "tpch", "workers", "writes"}
 	require.Equal(t, all, Names())
 	_, err := Run(t.Context(), "speed", Options{})
 	require.EqualError(t, err, `bench: there is no benchmark "speed"; there are `+strings.Join(all, ", "))
@@ -145,6 +145,24 @@ func TestTPCHAsksTheChosenQueries(t *testing.T) {
 		_, err = Run(t.Context(), "tpch", o)
 		require.EqualError(t, err, fmt.Sprintf("bench tpch: there is no query %d; they are numbered from 1 to 22", wrong))
 	}
+}
+
+// Every answer of every stream is compared, those that were asked beside refreshes with what they saw of them.
+func TestRefresh(t *testing.T) {
+	o := small(t)
+	o.Runs = 2
+	r, err := Run(t.Context(), "refresh", o)
+	require.NoError(t, err)
+	require.Contains(t, r.Setting, "66 answers compared with the published ones, 176 with DuckDB's own tables")
+	require.Contains(t, r.Setting, "a pair inserts and deletes 15 orders with their lines, in 4 transactions")
+	require.Len(t, r.Rows, 24)
+	for _, row := range r.Rows {
+		require.Len(t, row, len(r.Columns))
+	}
+	require.Len(t, r.Goals, 2)
+	require.Len(t, r.Samples["Q01, beside a pair"], 2)
+	require.GreaterOrEqual(t, len(r.Samples["transaction of RF1"]), 2*2, "a pair for each run, at least")
+	require.GreaterOrEqual(t, len(r.Samples["transaction of RF2"]), 2*2)
 }
 
 func TestCluster(t *testing.T) {
@@ -275,7 +293,7 @@ func TestCancel(t *testing.T) {
 
 // B1: no report without the right answer.
 func TestAWrongAnswerStopsABenchmark(t *testing.T) {
-	for name, message := range map[string]string{"attach": "descriptor gives a wrong answer", "cluster": "query 1: two nodes gives a wrong answer", "readers": "reader 1 gives a wrong answer", "steps": "overlap", "thesis": "flushing local memory gives a wrong answer", "tpch": "query 1 gives a wrong answer"} {
+	for name, message := range map[string]string{"attach": "descriptor gives a wrong answer", "cluster": "query 1: two nodes gives a wrong answer", "readers": "reader 1 gives a wrong answer", "refresh": "gives a wrong answer after ", "steps": "overlap", "thesis": "flushing local memory gives a wrong answer", "tpch": "query 1 gives a wrong answer"} {
 		t.Run(name, func(t *testing.T) {
 			o := small(t)
 			o.sabotage = true

@@ -4,20 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory/mallocator"
-
+	"github.com/csmsql/csmsql/bench/native"
+	"github.com/csmsql/csmsql/bench/result"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
-	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/queries"
-	"github.com/csmsql/csmsql/queries/dbgen"
 )
 
 // planAnew has every asking planned, because the other side plans each, too: a session keeps plans otherwise, with what
@@ -161,127 +155,16 @@ func hugeTables(ctx context.Context, o Options) (asker, func(), error) {
 		return nil, nil, errors.Join(err, closeEngine())
 	}
 	ask := func(ctx context.Context, sql string) ([]string, [][]string, error) {
-		r, err := s.Query(ctx, sql)
-		if err != nil {
-			return nil, nil, err
-		}
-		defer r.Release()
-		var rows [][]string
-		for r.Next() {
-			rows = appendRows(rows, r.RecordBatch())
-		}
-		return names(r.Schema()), rows, r.Err()
+		return result.Of(ctx, s, sql, true)
 	}
 	return ask, func() { s.Close(); closeEngine() }, nil
 }
 
 // nativeTables is DuckDB's own side.
 func nativeTables(ctx context.Context, o Options) (asker, func(), error) {
-	db, err := duckdb.Open(duckdb.Options{Threads: o.Threads, JoinFilters: true}) // as its users have it
+	t, err := native.Open(ctx, o.ScaleFactor, o.Threads, o.say)
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := db.Connect(nil)
-	if err != nil {
-		db.Close()
-		return nil, nil, err
-	}
-	end := func() { c.Close(); db.Close() }
-	for _, table := range dbgen.Tables() {
-		o.Progress("loading DuckDB's own table " + table.String())
-		if err := nativeTable(ctx, c, o.ScaleFactor, table); err != nil {
-			end()
-			return nil, nil, err
-		}
-	}
-	ask := func(ctx context.Context, sql string) ([]string, [][]string, error) {
-		st, err := c.Prepare(sql)
-		if err != nil {
-			return nil, nil, err
-		}
-		defer st.Close()
-		r, err := st.Execute(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		defer r.Close()
-		var rows [][]string
-		for {
-			batch, err := r.Next()
-			if err == io.EOF {
-				return names(r.Schema()), rows, nil
-			}
-			if err != nil {
-				return nil, nil, err
-			}
-			rows = appendRows(rows, batch)
-			batch.Release()
-		}
-	}
-	return ask, end, nil
-}
-
-// nativeTable fills one table of DuckDB's own with the generator's rows.
-func nativeTable(ctx context.Context, c *duckdb.Connection, sf float64, table dbgen.Table) error {
-	g, err := dbgen.New(sf)
-	if err != nil {
-		return err
-	}
-	mem := mallocator.NewMallocator()
-	const step = 60_000
-	units := g.Units(table)
-	for first := int64(0); first < units; first += step {
-		batch, err := g.Batch(ctx, mem, table, first, min(step, units-first))
-		if err != nil {
-			return err
-		}
-		err = addBatch(c, table, batch, first == 0)
-		batch.Release()
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func addBatch(c *duckdb.Connection, table dbgen.Table, batch arrow.RecordBatch, create bool) error {
-	number := c.Register(&duckdb.Scan{
-		Schema: dbgen.Schema(table), Rows: batch.NumRows(), Chunks: 1,
-		Open: func(_ int, columns []int) (arrow.RecordBatch, error) {
-			fields := make([]arrow.Field, len(columns))
-			arrays := make([]arrow.Array, len(columns))
-			for i, k := range columns {
-				fields[i], arrays[i] = batch.Schema().Field(k), batch.Column(k)
-			}
-			return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, batch.NumRows()), nil
-		},
-	})
-	defer c.Forget(number)
-	verb := "INSERT INTO " + table.String()
-	if create {
-		verb = "CREATE TABLE " + table.String() + " AS"
-	}
-	return c.Exec(fmt.Sprintf("%s SELECT * FROM csm_scan(%d)", verb, number))
-}
-
-func names(schema *arrow.Schema) []string {
-	out := make([]string, schema.NumFields())
-	for i, f := range schema.Fields() {
-		out[i] = f.Name
-	}
-	return out
-}
-
-// appendRows copies a batch's values as text; NULL is empty.
-func appendRows(rows [][]string, batch arrow.RecordBatch) [][]string {
-	for i := range int(batch.NumRows()) {
-		row := make([]string, batch.NumCols())
-		for c := range row {
-			if !batch.Column(c).IsNull(i) {
-				row[c] = strings.Clone(batch.Column(c).ValueStr(i))
-			}
-		}
-		rows = append(rows, row)
-	}
-	return rows
+	return t.Ask, t.Close, nil
 }

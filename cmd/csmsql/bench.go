@@ -27,6 +27,7 @@ Each measures our side against a peer in the same run, interleaved, and reports 
 were compared. Absolute times depend on the machine; ratios mean something. Every benchmark starts what it needs
 itself and leaves nothing behind. A goal that is missed is printed as missed, and the exit code is 1.`,
 		Example: `  csmsql bench tpch --sf 0.1
+  csmsql bench refresh --runs 9
   csmsql bench attach --max-rows 1000000 --sizes 8
   csmsql bench cluster --sf 0.1 --queries 1,9,18
   csmsql bench workers cancel --sf 0.1
@@ -47,8 +48,8 @@ itself and leaves nothing behind. A goal that is missed is printed as missed, an
 	flags.BoolVar(&to.json, "json", false, "one JSON object per benchmark")
 	flags.StringVar(&to.markdown, "markdown", "", "also write the reports to a `file` FILE.md, their charts as SVG into the directory FILE beside it")
 	flags.StringVar(&to.svg, "svg", "", "also write the charts as SVG into a `directory`")
-	flags.Float64Var(&o.ScaleFactor, "sf", 0, "scale `factor` of tpch and cluster (default: 1), of workers and cancel (default: 0.1)")
-	flags.IntSliceVar(&o.Queries, "queries", nil, "`numbers` of the queries that tpch, cluster, workers and cancel ask, as in 18,22 (default: all)")
+	flags.Float64Var(&o.ScaleFactor, "sf", 0, "scale `factor` of tpch, refresh and cluster (default: 1), of workers and cancel (default: 0.1)")
+	flags.IntSliceVar(&o.Queries, "queries", nil, "`numbers` of the queries that tpch, refresh, cluster, workers and cancel ask, as in 18,22 (default: all)")
 	flags.IntVar(&o.Runs, "runs", 5, "`runs` of each side that the medians are taken of")
 	flags.IntVar(&o.Threads, "threads", 0, "`threads` of queries on every side, of cluster in every node (default: one per CPU; cluster: 1)")
 	flags.Int64Var(&o.MaxRows, "max-rows", 0, "bound on the `rows` of the largest table of attach, cluster, readers, egress, steps, thesis and growth (default: full size)")
@@ -59,8 +60,8 @@ itself and leaves nothing behind. A goal that is missed is printed as missed, an
 
 // benchFlags are the flags that not every benchmark obeys, and those that do.
 var benchFlags = map[string][]string{
-	"sf":           {"tpch", "cluster", "workers", "cancel"},
-	"queries":      {"tpch", "cluster", "workers", "cancel"},
+	"sf":           {"tpch", "refresh", "cluster", "workers", "cancel"},
+	"queries":      {"tpch", "refresh", "cluster", "workers", "cancel"},
 	"max-rows":     {"attach", "cluster", "readers", "egress", "steps", "thesis", "growth"},
 	"sizes":        {"attach", "thesis"},
 	"postgres-bin": {"egress", "writes"},
