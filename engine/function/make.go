@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/enumeration"
+	"github.com/csmsql/csmsql/internal/mark"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/inline"
 	"github.com/csmsql/csmsql/sql/lex"
@@ -63,11 +64,11 @@ func (m Maker) read(ctx context.Context, text string) (*Made, error) {
 	for _, p := range head.Parameters {
 		f.Parameters = append(f.Parameters, Parameter{Name: p.Name, Default: p.Default})
 		if !head.Macro {
-			f.Parameters[len(f.Parameters)-1].Type = inline.Of(p.Type)
+			f.Parameters[len(f.Parameters)-1].Type = inline.Of(unbounded(p.Type))
 		}
 	}
 	if !head.Macro {
-		f.Result = inline.Of(head.Result)
+		f.Result = inline.Of(unbounded(head.Result))
 	}
 	if err := f.Check(); err != nil {
 		return nil, err
@@ -80,7 +81,7 @@ func (m Maker) read(ctx context.Context, text string) (*Made, error) {
 		return nil, err
 	}
 	for i, t := range types {
-		f.Columns[i] = with(f.Columns[i], typeKey, t.Name, castKey, t.Cast)
+		f.Columns[i] = with(with(f.Columns[i], typeKey, t.Name), castKey, t.Cast)
 	}
 	f.Declared = Declared{Dialect: m.Dialect, Macro: head.Macro, Written: head.Body, Form: head.Bodies,
 		Volatility: head.Volatility, IsStrict: head.Strict, Parallel: head.Parallel}
@@ -106,7 +107,7 @@ func (m Maker) read(ctx context.Context, text string) (*Made, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.Columns[i] = with(f.Columns[i], defaultKey, given, writtenKey, p.Default)
+		f.Columns[i] = with(with(f.Columns[i], defaultKey, given), writtenKey, p.Default)
 	}
 	return &Made{head, f}, nil
 }
@@ -128,6 +129,22 @@ func whole(f *statement.CreateFunction) error {
 		return sqlerror.New("0A000", "functions that return void are not supported").WithHint(statement.FunctionAdvice)
 	}
 	return nil
+}
+
+// unbounded is the name of a parameter's or result's type, which has any length, whatever was declared: to a cast, char
+// alone is one character, and bit one bit.
+func unbounded(name string) string {
+	base, array, found := strings.Cut(name, "[")
+	switch strings.ToLower(base) {
+	case "char", "character", "nchar", "national char", "national character":
+		base = "bpchar"
+	case "bit":
+		base = "bit varying"
+	}
+	if found {
+		base += "[" + array
+	}
+	return base
 }
 
 // checkParameters is an error of parameters that are none.
@@ -161,12 +178,8 @@ func (m Maker) given(expression string) (string, error) {
 }
 
 // with is a column of which more is said.
-func with(f arrow.Field, pairs ...string) arrow.Field {
-	keys, values := f.Metadata.Keys(), f.Metadata.Values()
-	for i := 0; i < len(pairs); i += 2 {
-		keys, values = append(keys, pairs[i]), append(values, pairs[i+1])
-	}
-	f.Metadata = arrow.NewMetadata(keys, values)
+func with(f arrow.Field, key, value string) arrow.Field {
+	f.Metadata = mark.With(f.Metadata, key, value)
 	return f
 }
 

@@ -23,6 +23,7 @@ func (r *translation) cast(c *call) {
 	}
 	value, kind := c.arguments[0], r.next(as.End())
 	r.float(kind)
+	r.bits(kind)
 	alone := r.next(kind.End()).Start == c.closing
 	r.dimensions(value, value.Start, as.Start, kind, r.typeName(kind))
 	cut, _, _ := r.cuts(kind)
@@ -45,6 +46,16 @@ func (r *translation) cast(c *call) {
 	if name, length, end := r.cuts(kind); name != "" && r.next(end).Start == c.closing {
 		r.replace(c.from, c.open.End(), name+"(")
 		r.replace(as.Start, end, ", "+length)
+	}
+}
+
+// bits writes the type bit varying, of any length, as the name of DuckDB's that PostgreSQL does not have.
+func (r *translation) bits(kind lex.Token) {
+	if kind.Kind != lex.Word || !kind.IsAny("bit", "varbit") {
+		return
+	}
+	if name, _, end := r.precision(kind); name == "" && !r.next(end).Is("(") {
+		r.replace(kind.Start, end, "bitstring")
 	}
 }
 
@@ -104,6 +115,7 @@ func (r *translation) castTo(operand lex.Token, start, colons int, kind lex.Toke
 	end := r.typeName(kind)
 	alone := end == kind.End()
 	r.float(kind)
+	r.bits(kind)
 	r.dimensions(operand, start, colons, kind, end)
 	name, length, cut := r.cuts(kind)
 	if whole && operand.Kind == lex.String && (name == "" || isTimes(kind)) {
