@@ -154,6 +154,8 @@ func (n *typing) operation(e *pg.A_Expr) uint32 {
 	switch {
 	case e.Kind == pg.A_Expr_Kind_AEXPR_NULLIF:
 		return n.of(e.Lexpr)
+	case isConcatenation(e):
+		return n.concatenation(e)
 	case !isArithmetic(e):
 		return 0
 	case e.Lexpr == nil:
@@ -168,6 +170,23 @@ func (n *typing) operation(e *pg.A_Expr) uint32 {
 		return 0 // DuckDB's: a double precision
 	}
 	return t
+}
+
+// concatenation is text where one operand is, or may be, and the other one is certainly no array, document or bytes.
+func (n *typing) concatenation(e *pg.A_Expr) uint32 {
+	texts, others := 0, 0
+	for _, x := range []*pg.Node{e.Lexpr, e.Rexpr} {
+		switch t := n.of(x); {
+		case t == textType || t == 1043 || t == bpcharType || t == unknownType || x.GetParamRef() != nil:
+			texts++
+		case plainText[t] && t != 114, isFloat(t), t == intervalType:
+			others++
+		}
+	}
+	if texts > 0 && texts+others == 2 {
+		return textType
+	}
+	return 0
 }
 
 // shifted is the type of a point in time that is moved, or of what lies between two; 0: it is neither.
