@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/configuration"
@@ -51,8 +50,6 @@ type block struct {
 	// executed counts the statements of the block; sole is the one of an implicit block that may be repeated.
 	executed int
 	sole     *sole
-	// proposes: it has an INSERT … ON CONFLICT, for which a key that others have committed meanwhile is a lost race.
-	proposes bool
 	// emptied are the tables that the block truncated since its last savepoint.
 	emptied []catalog.TableID
 }
@@ -202,10 +199,7 @@ func (s *Session) commitOnce(ctx context.Context) error {
 		b.validate()
 		if err := b.Changes.Commit(ctx); err != nil {
 			s.endDuck(b, "ROLLBACK")
-			if b.proposes && sqlerror.State(err) == "23505" {
-				err = fmt.Errorf("%w: %w", catalog.ErrConflict, err)
-			}
-			return err
+			return b.Raced(err)
 		}
 	}
 	return errors.Join(s.endDuck(b, "COMMIT"), s.listened())

@@ -182,7 +182,7 @@ func (s *Session) changeRows(ctx context.Context, tx *catalog.Transaction, v *sn
 	if v.KeysKept, err = reference.Kept(table, r.Assigns(table.Columns), removes); err != nil {
 		return 0, err
 	}
-	v.KeysKept, s.block.proposes = v.KeysKept && !inserts, s.block.proposes || inserts
+	v.KeysKept, s.block.Proposes = v.KeysKept && !inserts, s.block.Proposes || inserts
 	if c.plan != nil {
 		hit, _, err = s.hits(ctx, tx, v, version, c.plan, r, c)
 		return hit, err

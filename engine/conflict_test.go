@@ -123,4 +123,13 @@ func TestUpsertsInBlocksLoseRaces(t *testing.T) {
 	exec(t, b, "INSERT INTO t VALUES (1, 10)")
 	require.Equal(t, "40001 Key (k)=(1) already exists.", keyRefused(t, a, "COMMIT"))
 	require.Equal(t, []string{"1|10"}, rows(t, a, "SELECT * FROM t"))
+
+	// So it is where another statement of the block finds it (TR7).
+	for i, sees := range []string{"SELECT n FROM t", "UPDATE t SET n = 0 WHERE k = 1", "INSERT INTO t VALUES (1, 1) ON CONFLICT (k) DO NOTHING"} {
+		exec(t, a, fmt.Sprintf("BEGIN; INSERT INTO t VALUES (%d, 1) ON CONFLICT (k) DO UPDATE SET n = t.n + 1", i+2))
+		exec(t, b, fmt.Sprintf("INSERT INTO t VALUES (%d, 10)", i+2))
+		require.Equal(t, fmt.Sprintf("40001 Key (k)=(%d) already exists.", i+2), keyRefused(t, a, sees), sees)
+		exec(t, a, "ROLLBACK")
+	}
+	require.Equal(t, []string{"10"}, rows(t, a, "SELECT DISTINCT n FROM t"))
 }

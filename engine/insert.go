@@ -222,7 +222,7 @@ func (st *Statement) propose(ctx context.Context, tx *catalog.Transaction, v *sn
 	}
 	proposed := s.keeper()
 	defer proposed.Release()
-	s.block.proposes = true
+	s.block.Proposes = true
 	if err := proposed.Drain(ctx, ingest.Fitting(rows.Next, upkeep.LimitsOf(table.Columns))); err != nil {
 		return 0, s.keeper(), err
 	}

@@ -23,6 +23,8 @@
 //   - TR5: a row that a statement has locked is at its end the newest committed one. No transaction of the node changes
 //     it before this one ends; if anything else does, a move says so, or the commit.
 //   - TR6: what it keeps that goes with its end is charged to its session's account, and given back by then.
+//   - TR7: a key that others have committed is a lost race to what proposes its rows (INSERT … ON CONFLICT, MERGE), at
+//     whichever statement it is found.
 //
 // # Lock order
 //

@@ -3,11 +3,13 @@ package transaction
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/rowlock"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Node is what the transactions of one node have in common.
@@ -25,6 +27,9 @@ type Transaction struct {
 	Changes *catalog.Transaction
 	// Renamed: it has moved to a snapshot in which names mean something else.
 	Renamed bool
+	// Proposes: it has an INSERT … ON CONFLICT or a MERGE that inserts, for which a key that others have committed
+	// meanwhile is a lost race.
+	Proposes bool
 
 	node  *Node
 	stale bool // the next to look sees a newer snapshot
@@ -91,7 +96,7 @@ func (t *Transaction) move(ctx context.Context, to *lease.Lease) (moved bool, er
 		}
 		before := t.Changes.Contents()
 		if err := t.Changes.Advance(ctx, to.Snapshot, marks...); err != nil {
-			return false, err
+			return false, t.Raced(err)
 		}
 		if err := t.rows.Move(ctx, to.Snapshot.Contents); err != nil {
 			return false, err
@@ -100,6 +105,15 @@ func (t *Transaction) move(ctx context.Context, to *lease.Lease) (moved bool, er
 	}
 	t.Renamed = renamed
 	return moved, nil
+}
+
+// Raced is an error of what others have committed, as it is to the transaction: a key of what it has proposed is a lost
+// race (40001), which may be tried again, and no duplicate (23505).
+func (t *Transaction) Raced(err error) error {
+	if t.Proposes && sqlerror.State(err) == "23505" {
+		return fmt.Errorf("%w: %w", catalog.ErrConflict, err)
+	}
+	return err
 }
 
 // Contents is the snapshot with the transaction's own changes.
@@ -189,7 +203,7 @@ func (t *Transaction) Claim(ctx context.Context, since *catalog.Contents) error 
 		return err
 	}
 	defer now.Release()
-	err = t.Changes.GoesBehind(ctx, now.Snapshot)
+	err = t.Raced(t.Changes.GoesBehind(ctx, now.Snapshot))
 	if errors.Is(err, catalog.ErrConflict) {
 		return &changedError{err}
 	}
