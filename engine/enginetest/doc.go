@@ -36,6 +36,11 @@
 //	                               ├─► the same WHERE p, WHERE NOT p, WHERE p IS NULL, together ──────┤
 //	                               └─► count(*) … WHERE p, and the sum of p's truth over all rows ────┘ equal counts?
 //
+// Where what is in question is who saw what when, histories are held against what their transactions' levels promise
+// (TestAnomalies, package anomaly):
+//
+//	seed ─► sessions, on one node or three: BEGIN … COMMIT of appends and reads ─► history ─► any anomaly?
+//
 // What is only there to be faster is left out, one at a time (csm.disable), and every estimate is made 0, 1 and 10^9
 // (Config.Guesses): no answer may change. Tables of every type that DuckDB compares meet each other, over a third one,
 // too.
@@ -52,12 +57,13 @@
 //
 // # Invariants under attack
 //
-// plan's P1, P2, P5, P7; distribute's D1, D3, D4, D5, D7; duckdb's D6; compute's X1; engine's E1, E4, E5.
+// plan's P1, P2, P5, P7; distribute's D1, D3, D4, D5, D7; duckdb's D6; compute's X1; engine's E1, E4, E5; transaction's
+// TR1 to TR7; catalog's K4, K5, K11.
 //
 // # Running it for long
 //
-// CSMSQL_DIFFERENTIAL=10m lets TestDifferential, TestDistributed, TestMetamorphic and each part of TestSurface and
-// TestOracles run that long; CSMSQL_SEED=n starts at a seed; a failure prints it. CSMSQL_MUTANTS=3m gives TestSurface
+// CSMSQL_DIFFERENTIAL=10m lets TestDifferential, TestDistributed, TestMetamorphic and each part of TestSurface,
+// TestOracles and TestAnomalies run that long; CSMSQL_SEED=n starts at a seed; a failure prints it. CSMSQL_MUTANTS=3m gives TestSurface
 // so long for each mutant.
 //
 // # What it does not do

@@ -196,12 +196,17 @@ func (c *checker) cycle(g *graph, path []step) {
 	c.report(kind, transactions, why...)
 }
 
-// joined is a cycle that begins at a transaction's event, with one step over all moments in a row.
+// joined is a cycle that begins at a transaction's event, with one step over all moments in a row, and over all events
+// of one transaction in a row.
 func (g *graph) joined(path []step) (list []step) {
 	first := slices.IndexFunc(path, func(s step) bool { return g.events[s.from].transaction != nobody })
 	for _, s := range slices.Concat(path[first:], path[:first]) {
 		if g.events[s.from].transaction == nobody {
 			list[len(list)-1].to = s.to
+			continue
+		}
+		if n := len(list); s.kind == within && n > 0 && list[n-1].kind == within {
+			list[n-1].to = s.to
 			continue
 		}
 		list = append(list, s)

@@ -62,7 +62,7 @@ func parse(t *testing.T, line string, number int) anomaly.Transaction {
 	head, body, ok := strings.Cut(line, ": ")
 	require.True(t, ok, line)
 	one := anomaly.Transaction{Session: number}
-	begin, ending, end := 1, 0, 2
+	begin, ending, end := 1, -1, 2
 	for _, word := range strings.Fields(head) {
 		switch {
 		case word == "rc", word == "si", word == "ser":
@@ -73,7 +73,7 @@ func parse(t *testing.T, line string, number int) anomaly.Transaction {
 			one.Outcome = anomaly.Unknown
 		case word[0] == '@':
 			if _, err := fmt.Sscanf(word, "@%d-%d-%d", &begin, &ending, &end); err != nil {
-				ending = 0
+				ending = -1
 				_, err = fmt.Sscanf(word, "@%d-%d", &begin, &end)
 				require.NoError(t, err, line)
 			}
@@ -104,8 +104,11 @@ func parse(t *testing.T, line string, number int) anomaly.Transaction {
 		one.Statements = append(one.Statements, s)
 	}
 	one.Ending, one.End = anomaly.Moment(100*end+98), anomaly.Moment(100*end+99)
-	if ending > 0 {
+	switch {
+	case ending > 0:
 		one.Ending = anomaly.Moment(100*ending + 98)
+	case ending == 0: // with its statement
+		one.Ending = 0
 	}
 	return one
 }

@@ -116,7 +116,11 @@ func (g *graph) add(number int) {
 		}
 		start = commit
 	default:
-		start = g.event(number, fmt.Sprintf("the snapshot of T%d", number), t.Statements[0].Begin, t.Statements[0].End)
+		taken := t.Statements[0].End
+		if t.Outcome == Unknown && t.Ending == 0 {
+			taken = never // nobody has heard that it was asked
+		}
+		start = g.event(number, fmt.Sprintf("the snapshot of T%d", number), t.Statements[0].Begin, taken)
 		if writes {
 			commit = g.event(number, fmt.Sprintf("the commit of T%d", number), t.ending(), end)
 			g.edge(start, edge{to: commit})

@@ -49,7 +49,7 @@ type Transaction struct {
 	Level      Level
 	Outcome    Outcome
 	Statements []Statement // those that were answered, in their order
-	Ending     Moment      // before its end was asked for; 0 if that was with its only statement
+	Ending     Moment      // before its end was asked for; 0: with its only statement
 	End        Moment      // when the answer to that was there
 }
 

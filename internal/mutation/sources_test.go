@@ -20,7 +20,7 @@ import (
 // sources are faults in what keeps readers of lent memory right (coherence, memregion, lending, borrowing, and the engine's way to the bytes) and in what
 // stands around it: workers, the conversation with clients.
 func sources() []mutation.Mutation {
-	return slices.Concat(ofCoherence, ofMemregion, ofLending, ofBorrowing, ofCatalog, ofEngine, throughSQL(), ofPlans, ofWorkers, ofCustody, ofWire, ofRooms, ofLabels)
+	return slices.Concat(ofCoherence, ofMemregion, ofLending, ofBorrowing, ofCatalog, ofEngine, throughSQL(), ofPlans, ofWorkers, ofCustody, ofWire, ofRooms, ofLabels, ofIsolation)
 }
 
 // SourcesVariable has TestSources run those whose names match: "." are all.
