@@ -89,7 +89,8 @@ func New(ctx context.Context, tables *Tables, version *catalog.TableVersion, hin
 	f := tables.Facts.Of(version)
 	t := &Scan{tables: tables, Facts: f, Hint: hint, read: read, ctx: ctx, Result: result}
 	t.Duck = &duckdb.Scan{
-		Schema: version.Table().Columns, Rows: version.Rows(), Chunks: version.NumChunks(), Open: t.Open, Threads: tables.Threads(),
+		Schema: version.Table().Columns, Rows: version.Rows(), Chunks: version.NumChunks(),
+		Open: t.Open, Threads: tables.Threads(),
 	}
 	if t.unpopulated = materialized.Unpopulated(version.Table()); t.unpopulated != nil {
 		t.Duck.Rows, t.Duck.Chunks = 1, 1 // which Open does not open
@@ -192,7 +193,10 @@ func (t *Scan) Start(ctx context.Context, args []plan.Value) error {
 		return err
 	}
 	if t.Part != nil {
-		keep = slices.DeleteFunc(keep, func(chunk int) bool { _, mine := slices.BinarySearch(t.Part, chunk); return !mine })
+		keep = slices.DeleteFunc(keep, func(chunk int) bool {
+			_, mine := slices.BinarySearch(t.Part, chunk)
+			return !mine
+		})
 	}
 	t.keep, t.Duck.Chunks = keep, len(keep)
 	t.Duck.Filters = append(t.rowFilters(bound), t.KeyFilters...)
