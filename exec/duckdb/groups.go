@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"sync"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // Groups are the groups of a table by one column whose sum of another column is above a bound.
@@ -15,6 +13,7 @@ type Groups struct {
 	Sum int // of another one, whose stored values are summed, NULL as 0; -1 counts rows
 	// Above is a bound on the sum of stored values. A group is found when its sum is greater.
 	Above int64
+	Also  *KeySet // keys that are found whatever their sums; nil: there are none
 }
 
 // BuildGroupKeySet collects the keys of groups in one pass and without memory for them, where the table lies sorted by
@@ -47,26 +46,17 @@ func BuildGroupKeySet(ctx context.Context, s *Scan, groups Groups, limit int64) 
 	if len(s.Filters) > 0 {
 		return nil, fmt.Errorf("groups of a scan with filters are not complete")
 	}
-	sets := make([]*KeySet, s.builders())
-	group, ctx := errgroup.WithContext(ctx)
-	for i := range sets {
-		sets[i] = newKeySet()
-		group.Go(func() error { return b.work(ctx, sets[i]) })
-	}
-	err := group.Wait()
-	b.leave(b.current)
-	if err != nil || b.exceeded.Load() {
+	sets, err := b.collect(ctx, b.work)
+	if err != nil || sets == nil {
 		return nil, err
 	}
-	for _, other := range sets[1:] {
-		if err := sets[0].merge(other); err != nil {
-			return nil, err
-		}
-	}
-	if sorted, err := b.join(sets[0]); !sorted || err != nil || int64(sets[0].Len()) > limit {
+	if sorted, err := b.join(sets[0]); !sorted || err != nil {
 		return nil, err
 	}
-	return sets[0], sets[0].finish()
+	if groups.Also != nil {
+		sets = append(sets, groups.Also)
+	}
+	return united(sets, limit)
 }
 
 // groupBuilder takes morsels as keyBuilder does; exceeded also means that the table is not sorted.

@@ -27,24 +27,22 @@ func BuildKeySet(ctx context.Context, s *Scan, column int, limit int64) (*KeySet
 		return nil, err
 	}
 	b := &keyBuilder{scan: s, columns: s.filterColumns([]int{column}), key: key, limit: limit}
-	sets := make([]*KeySet, s.builders())
-	group, ctx := errgroup.WithContext(ctx)
-	for i := range sets {
-		sets[i] = newKeySet()
-		group.Go(func() error { return b.work(ctx, sets[i]) })
-	}
-	err := group.Wait()
-	b.leave(b.current)
-	if err != nil || b.exceeded.Load() {
+	sets, err := b.collect(ctx, b.work)
+	if err != nil || sets == nil {
 		return nil, err
 	}
+	return united(sets, limit)
+}
+
+// united is all keys of sets, in the first of them; nil when there are more than limit.
+func united(sets []*KeySet, limit int64) (*KeySet, error) {
 	for _, other := range sets[1:] {
 		if err := sets[0].merge(other); err != nil {
 			return nil, err
 		}
-		if int64(sets[0].Len()) > limit {
-			return nil, nil
-		}
+	}
+	if int64(sets[0].Len()) > limit {
+		return nil, nil
 	}
 	return sets[0], sets[0].finish()
 }
@@ -61,6 +59,22 @@ type keyBuilder struct {
 	current *openedChunk // the last one that was opened; the builder is one of its users
 	offset  int64        // the first row of current that nobody has taken
 	taken   int          // how many morsels were taken
+}
+
+// collect has as many goroutines as there are builders work, each on a set of its own; nil: the limit was exceeded.
+func (b *keyBuilder) collect(ctx context.Context, work func(context.Context, *KeySet) error) ([]*KeySet, error) {
+	sets := make([]*KeySet, b.scan.builders())
+	group, ctx := errgroup.WithContext(ctx)
+	for i := range sets {
+		sets[i] = newKeySet()
+		group.Go(func() error { return work(ctx, sets[i]) })
+	}
+	err := group.Wait()
+	b.leave(b.current)
+	if err != nil || b.exceeded.Load() {
+		return nil, err
+	}
+	return sets, nil
 }
 
 // morsel is a run of rows of a chunk that one goroutine has taken.

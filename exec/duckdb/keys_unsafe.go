@@ -114,12 +114,8 @@ func openForKeys(s *Scan, chunk int, columns []int) (*openedChunk, error) {
 func (k *KeySet) addRows(m morsel, tests []test, b *keyBuilder) (bool, error) {
 	filters := copyTests(tests)
 	defer C.free(unsafe.Pointer(filters))
-	var signed C.int32_t
-	if b.key.signed {
-		signed = 1
-	}
 	result := C.csm_keys_add_rows(k.c, filters, C.int64_t(len(tests)), m.chunk.c, C.int64_t(m.first), C.int64_t(m.end), 0,
-		C.int32_t(b.key.width), signed, C.int64_t(b.limit))
+		C.int32_t(b.key.width), asFlag(b.key.signed), C.int64_t(b.limit))
 	runtime.KeepAlive(b.scan) // the filters' own key sets
 	if result == 0 {
 		return true, nil
