@@ -368,7 +368,7 @@ type Condition struct {
 func (c *Condition) Text() string {
 	var asked []string
 	for _, expression := range c.Expressions {
-		if strings.Contains(expression, "(") { // it may call something
+		if mayCall(expression) {
 			asked = append(asked, "("+expression+"\n) IS NULL")
 		}
 	}
@@ -376,6 +376,18 @@ func (c *Condition) Text() string {
 		return ""
 	}
 	return c.With + " SELECT 1 FROM " + c.From + " WHERE " + strings.Join(asked, " OR ")
+}
+
+// mayCall: a parenthesis stands behind what may be a function's name.
+func mayCall(expression string) bool {
+	name := false
+	for t := range lex.Client.Tokens(expression) {
+		if name && t.Is("(") {
+			return true
+		}
+		name = t.Kind == lex.Quoted || t.Kind == lex.Word && !t.IsAny("in", "and", "or", "not")
+	}
+	return false
 }
 
 // Refused is the error of an expression that is not of a single row, nil of another one. What else is wrong with it is

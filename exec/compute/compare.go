@@ -3,6 +3,7 @@ package compute
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -138,6 +139,42 @@ func (e *evaluator) compareWhole(op plan.Op, l, r *plan.Expr) (arrow.Array, erro
 		}
 		return holds(op, -scaledOrder(y[i], up, x[i]))
 	}, a, b), nil
+}
+
+// wholeMembers are the numbers that IN lists of a column of whole numbers. False: some are none, as NULL.
+func (e *evaluator) wholeMembers(x *plan.Expr) (list []int64, ok bool) {
+	members := x.Members()
+	for _, m := range members {
+		v, constant := e.constant(m)
+		if !constant || v.Kind() != plan.Exact {
+			return nil, false
+		}
+		i, is := whole(v, 0)
+		if !is {
+			return nil, false
+		}
+		list = append(list, i)
+	}
+	return list, len(members) > 0
+}
+
+// among looks for a column's whole numbers in a list, whose order it changes.
+func (e *evaluator) among(column *plan.Expr, list []int64) (arrow.Array, error) {
+	a, err := e.eval(column)
+	if err != nil {
+		return nil, err
+	}
+	values, _ := loadInts(a)
+	slices.Sort(list)
+	least, greatest := list[0], list[len(list)-1]
+	return e.truths(func(i int) bool {
+		v := values[i]
+		if v < least || v > greatest {
+			return false
+		}
+		_, found := slices.BinarySearch(list, v)
+		return found
+	}, a), nil
 }
 
 // wholes are exact numbers or points in time as the kernels compare them with the other side: a date beside a timestamp

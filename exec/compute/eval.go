@@ -74,6 +74,9 @@ func (e *evaluator) eval(x *plan.Expr) (arrow.Array, error) {
 	case plan.OpAnd:
 		return e.connect("and_kleene", x.Args)
 	case plan.OpOr:
+		if list, ok := e.wholeMembers(x); ok {
+			return e.among(x.Args[0].Args[0], list)
+		}
 		return e.connect("or_kleene", x.Args)
 	case plan.OpNot:
 		return e.connect("not", x.Args)

@@ -176,30 +176,53 @@ func (q *Query) Trivial() bool {
 			return false
 		}
 	}
-	return q.Filter == nil || q.Filter.cheap()
+	return q.Filter == nil || q.Filter.cheap(false)
 }
 
 // Lookup says that the query looks for rows by cheap comparisons, whatever it computes of them: few are left of many.
 func (q *Query) Lookup() bool {
-	return q.Table != nil && !q.Aggregated && q.Filter != nil && q.Filter.cheap()
+	return q.Table != nil && !q.Aggregated && q.Filter != nil && q.Filter.cheap(true)
 }
 
-// cheap: comparisons of fixed-width columns with constants, joined by AND.
-func (e *Expr) cheap() bool {
+// listMost is how many whole numbers IN may list in a lookup.
+const listMost = 1000
+
+// cheap: comparisons of fixed-width columns with constants, joined by AND; lists: also IN of whole numbers.
+func (e *Expr) cheap(lists bool) bool {
 	switch e.Op {
 	case OpAnd:
 		for _, arg := range e.Args {
-			if !arg.cheap() {
+			if !arg.cheap(lists) {
 				return false
 			}
 		}
 		return true
+	case OpOr:
+		return lists && len(e.Args) <= listMost && e.Members() != nil
 	case OpCompare:
 		return e.Args[0].Op == OpColumn && e.Args[0].Type.Kind != KindVarchar && e.Args[1].Op != OpColumn && len(e.Args[1].Args) == 0
 	case OpIsNull, OpIsNotNull:
 		return e.Args[0].Op == OpColumn
 	}
 	return false
+}
+
+// Members are the expressions that IN lists of a column of whole numbers, which is e.Args[0].Args[0]; nil: it is another
+// OR.
+func (e *Expr) Members() (list []*Expr) {
+	for _, arg := range e.Args {
+		if arg.Op != OpCompare || arg.Compare != Equal || arg.Args[0].Op != OpColumn || len(arg.Args[1].Args) > 0 ||
+			arg.Args[1].Op == OpColumn || arg.Args[0].Column != e.Args[0].Args[0].Column {
+			return nil
+		}
+		switch arg.Args[0].Type.Kind {
+		case KindSmallInt, KindInteger, KindBigInt:
+			list = append(list, arg.Args[1])
+		default:
+			return nil
+		}
+	}
+	return list
 }
 
 // String draws the plan, the last step first, as EXPLAIN prints it.
