@@ -21,7 +21,7 @@ import (
 
 const (
 	// OrdersMost is how many orders, with their lines, a transaction of RF1 or RF2 has at most.
-	OrdersMost = 10
+	OrdersMost = 50
 	// pairsAhead is for how many pairs texts are made before a stream.
 	pairsAhead = 8
 	// quietShare, quietFor: a node is quiet when it has used less than this share of one processor for so long.

@@ -47,7 +47,12 @@ func Of(head *statement.Insert, columns *arrow.Schema) *Source {
 		return nil
 	}
 	r := reader{source: s, head: head, parameters: map[int]int{}}
-	is := statement.Values(head.Query, func(v statement.Value) { r.width = max(r.width, v.Column+1) })
+	is := statement.Values(head.Query, func(v statement.Value) {
+		r.width = max(r.width, v.Column+1)
+		if len(r.values) <= valuesMax {
+			r.values = append(r.values, v)
+		}
+	})
 	if !is || !r.run() {
 		return nil
 	}
@@ -127,9 +132,10 @@ func (s *Source) count(r *Rows, next Next) bool {
 type reader struct {
 	source     *Source
 	head       *statement.Insert
-	width      int         // of the rows in the list
-	at         []int       // the columns of the table that the list fills, in its order
-	parameters map[int]int // number → column of its first place
+	values     []statement.Value // of the list; longer ones are not read
+	width      int               // of the rows in the list
+	at         []int             // the columns of the table that the list fills, in its order
+	parameters map[int]int       // number → column of its first place
 	failed     bool
 }
 
@@ -154,21 +160,21 @@ func (r *reader) run() bool {
 		}
 	}
 	next := 0 // the column that the next value is of
-	statement.Values(r.head.Query, func(v statement.Value) {
+	for i := range r.values {
+		v := &r.values[i]
 		switch {
 		case r.failed:
-			return
+			return false
 		case v.Column != next, len(r.source.cells) > valuesMax: // rows of different lengths
-			r.failed = true
-			return
+			return false
 		case v.Column == 0:
 			r.source.cells = append(r.source.cells, blank...)
 		}
 		next = (v.Column + 1) % r.width
 		row := r.source.cells[len(r.source.cells)-len(blank):]
-		row[r.at[v.Column]], r.failed = r.read(&v, r.at[v.Column])
-	})
-	return !r.failed && next == 0 && r.typeParameters()
+		row[r.at[v.Column]], r.failed = r.read(v, r.at[v.Column])
+	}
+	return !r.failed && next == 0 && r.typeParameters() && len(r.values) <= valuesMax
 }
 
 // read is what a value of the list is in a column of the table.

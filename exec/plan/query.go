@@ -207,8 +207,8 @@ func (e *Expr) cheap(lists bool) bool {
 	return false
 }
 
-// Members are the expressions that IN lists of a column of whole numbers, which is e.Args[0].Args[0]; nil: it is another
-// OR.
+// Members are the expressions that IN lists of a column of whole numbers, which is e.Args[0].Args[0]; nil: it is
+// another OR.
 func (e *Expr) Members() (list []*Expr) {
 	for _, arg := range e.Args {
 		if arg.Op != OpCompare || arg.Compare != Equal || arg.Args[0].Op != OpColumn || len(arg.Args[1].Args) > 0 ||

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/bulk"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
@@ -28,10 +29,15 @@ const depthMax = 1000
 //
 // It reads tokens, no tree: what only DuckDB's parser knows means the same where the rules above are concerned.
 func Postgres(read *lex.Text) (string, edit.List, error) {
-	sql := read.SQL
-	if !mayDiffer(sql) {
+	if sql := read.SQL; !mayDiffer(sql) || bulk.Constants(read) {
 		return sql, nil, nil
 	}
+	return translate(read)
+}
+
+// translate is Postgres of a text that may differ.
+func translate(read *lex.Text) (string, edit.List, error) {
+	sql := read.SQL
 	r := &translation{sql: sql, read: read}
 	r.declared()
 	r.walk(0, context{clause: inNothing, query: true})

@@ -8,6 +8,7 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"github.com/csmsql/csmsql/sql/bulk"
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/notation"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -31,7 +32,7 @@ func ParseTree(read *lex.Text, known *pg.ParseResult) (*Statement, error) {
 	verb := lex.Fold(c.peek(0).Text)
 	head, err := c.head()
 	s.Head = head
-	if _, insert := head.(*Insert); known == nil && (!insert || err != nil || len(sql) < bulkBytes) {
+	if _, insert := head.(*Insert); known == nil && (!insert || err != nil || !isBulk(read)) {
 		s.parseTree()
 	}
 	if err := s.one(); err != nil {
@@ -69,6 +70,11 @@ func ParseTree(read *lex.Text, known *pg.ParseResult) (*Statement, error) {
 // bulkBytes is how long an INSERT is when it gets no tree: a tree costs a microsecond per value, nobody needs an
 // INSERT's, and the query in it is parsed where it is planned.
 const bulkBytes = 8 << 10
+
+// isBulk: an INSERT gets no tree, if it is long, or lists many constants.
+func isBulk(read *lex.Text) bool {
+	return len(read.SQL) >= bulkBytes || len(read.SQL) >= bulkBytes/8 && bulk.Constants(read)
+}
 
 func (s *Statement) parseTree() {
 	if tree.TooDeep(s.read) {
