@@ -87,7 +87,8 @@ func (r *reader) list(member func() bool) bool {
 
 func (r *reader) name() bool {
 	t := r.next()
-	return t.Kind == lex.Quoted || t.Kind == lex.Word && !t.IsAny("values", "select", "default", "overriding", "as", "by")
+	return t.Kind == lex.Quoted ||
+		t.Kind == lex.Word && !t.IsAny("values", "select", "default", "overriding", "as", "by")
 }
 
 func (r *reader) constant() bool {
