@@ -29,7 +29,7 @@ var allowed = map[string][]string{
 	"sql/notation":         {},
 	"sql/bulk":             {},
 	"sql/statement":        {"sql/bulk", "sql/notation"},
-	"sql/pgcatalog":        {"sql/bind", "sql/setting", "sql/optimization"},
+	"sql/pgcatalog":        {"sql/bind", "sql/literal", "sql/setting", "sql/optimization"},
 	"sql/setting":          {"sql/optimization"},
 	"sql/optimization":     {},
 	"sql/past":             {},

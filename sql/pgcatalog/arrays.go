@@ -7,6 +7,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/literal"
 )
 
 // joined are the sides of ||: of arrays and elements, or of a text and what is shown as text. DuckDB's || joins arrays
@@ -16,9 +17,13 @@ import (
 //	ARRAY[1] || i       ARRAY[1] `|+ i
 //	i || ARRAY[1]       i `+| ARRAY[1]
 //	ARRAY[1] || NULL    ARRAY[1] || ARRAY[]
+//	ARRAY[1] || '{2}'   ARRAY[1] `|| '[2]'::integer[]
 func (w *translation) joined(e *pg.A_Expr) {
 	a, b := e.Lexpr, e.Rexpr
-	switch left, right := w.isArray(a), w.isArray(b); {
+	left, right := w.isArray(a), w.isArray(b)
+	right = right || left && w.arrayLiteral(b, w.of(a))
+	left = left || right && w.arrayLiteral(a, w.of(b))
+	switch {
 	case left && right:
 		if a.GetAArrayExpr() == nil || b.GetAArrayExpr() == nil {
 			w.operator(e, "`||")
@@ -39,6 +44,27 @@ func (w *translation) joined(e *pg.A_Expr) {
 		w.text(a, false)
 		w.text(b, false)
 	}
+}
+
+// arrayLiteral writes a string beside an array as one of the array's type, whose elements are known; false: it is none.
+func (w *translation) arrayLiteral(x *pg.Node, array uint32) bool {
+	element := elementNames[array]
+	if x.GetAConst().GetSval() == nil || element == "" {
+		return false
+	}
+	t := lex.Client.Next(w.sql, int(x.GetAConst().Location))
+	value, err := literal.Named(element, true).Translate(x.GetAConst().GetSval().Sval)
+	if err != nil || !strings.HasPrefix(value, "[") {
+		return false
+	}
+	w.edits = append(w.edits, change{t.Start, t.End(), lex.QuoteString(value) + "::" + element + "[]", len(w.edits)})
+	return true
+}
+
+// elementNames are the types of the elements of arrays that a string may be, as DuckDB has them.
+var elementNames = map[uint32]string{
+	1000: "boolean", 1001: "bytea", 1005: "smallint", 1007: "integer", 1009: "text", 1015: "text", 1016: "bigint",
+	1021: "real", 1022: "double precision", 1115: "timestamp", 1182: "date", 1185: "timestamptz", 1187: "interval",
 }
 
 // contained are the sides of @> and <@: no array has a NULL among its elements there.

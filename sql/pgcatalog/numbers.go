@@ -172,11 +172,14 @@ func (n *typing) operation(e *pg.A_Expr) uint32 {
 	return t
 }
 
-// concatenation is text where one operand is, or may be, and the other one is certainly no array, document or bytes.
+// concatenation is an array where an operand is one, and text where one is, or may be, and the other one certainly no
+// array, document or bytes.
 func (n *typing) concatenation(e *pg.A_Expr) uint32 {
 	texts, others := 0, 0
 	for _, x := range []*pg.Node{e.Lexpr, e.Rexpr} {
 		switch t := n.of(x); {
+		case arrays[t]:
+			return t
 		case t == textType || t == 1043 || t == bpcharType || t == unknownType || x.GetParamRef() != nil:
 			texts++
 		case plainText[t] && t != 114, isFloat(t), t == intervalType:
