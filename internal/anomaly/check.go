@@ -134,7 +134,7 @@ func (c *checker) index() error {
 					continue
 				}
 				if other, ok := c.writers[o.Key][o.Value]; ok {
-					return fmt.Errorf("T%d appends %d to %s, which T%d has appended",
+					return fmt.Errorf("transaction T%d appends %d to %s, which T%d has appended",
 						number, o.Value, o.Key, other.transaction)
 				}
 				c.writers[o.Key][o.Value] = writer{number, v.counts[number], o.Undone}

@@ -112,12 +112,12 @@ func (t *Transaction) valid(number int) error {
 	last := Moment(0)
 	for i, s := range t.Statements {
 		if s.Begin < last || s.End < s.Begin {
-			return fmt.Errorf("T%d: statement %d is from %d to %d, behind %d", number, i, s.Begin, s.End, last)
+			return fmt.Errorf("transaction T%d: statement %d is from %d to %d, behind %d", number, i, s.Begin, s.End, last)
 		}
 		last = s.End
 	}
 	if t.Ending != 0 && t.Ending < last || t.End < last || t.End < t.Ending {
-		return fmt.Errorf("T%d ends from %d to %d, its last statement at %d", number, t.Ending, t.End, last)
+		return fmt.Errorf("transaction T%d ends from %d to %d, its last statement at %d", number, t.Ending, t.End, last)
 	}
 	return nil
 }
