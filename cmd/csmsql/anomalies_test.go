@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -57,17 +55,7 @@ func TestAnomaliesOverTheWire(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
-	duration, seed := 20*time.Second, uint64(time.Now().UnixNano())%1_000_000
-	if text := os.Getenv(soakVariable); text != "" {
-		var err error
-		duration, err = time.ParseDuration(text)
-		require.NoError(t, err)
-	}
-	if text := os.Getenv("CSMSQL_SEED"); text != "" {
-		var err error
-		seed, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-	}
+	duration, seed := soakFor(t, 20*time.Second)
 	s := newSoak(t, seed, false)
 	t.Logf("seed %d (CSMSQL_SEED=%[1]d CSMSQL_SOAK=%v)", seed, duration)
 	require.NoError(t, s.members.heal())

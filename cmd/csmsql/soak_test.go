@@ -45,13 +45,9 @@ type soak struct {
 // soakVariable: how long TestSoak goes on.
 const soakVariable = "CSMSQL_SOAK"
 
-// TestSoak attacks the promises of docs/cluster.md with what happens to processes.
-func TestSoak(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("it takes half a minute")
-	}
-	duration, seed := 30*time.Second, uint64(time.Now().UnixNano())%1_000_000
+// soakFor is how long a test goes on, short if nothing else is asked for, and by which random choices.
+func soakFor(t *testing.T, short time.Duration) (duration time.Duration, seed uint64) {
+	duration, seed = short, uint64(time.Now().UnixNano())%1_000_000
 	if text := os.Getenv(soakVariable); text != "" {
 		var err error
 		duration, err = time.ParseDuration(text)
@@ -62,6 +58,16 @@ func TestSoak(t *testing.T) {
 		seed, err = strconv.ParseUint(text, 10, 64)
 		require.NoError(t, err)
 	}
+	return duration, seed
+}
+
+// TestSoak attacks the promises of docs/cluster.md with what happens to processes.
+func TestSoak(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	duration, seed := soakFor(t, 30*time.Second)
 	for _, way := range []struct {
 		name     string
 		embedded bool
