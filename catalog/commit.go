@@ -54,7 +54,7 @@ func (g *group) prepare(ctx context.Context) (*commit, error) {
 			g.fail(r, err)
 		}
 	}
-	for _, name := range slices.SortedFunc(maps.Keys(w.changed), compareNames) {
+	for _, name := range slices.SortedFunc(maps.Keys(w.changed), TableName.Compare) {
 		if err := w.seal(ctx, name); err != nil {
 			return nil, err
 		}

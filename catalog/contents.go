@@ -3,11 +3,13 @@ package catalog
 import (
 	"cmp"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/mention"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/internal/persistent"
 )
@@ -23,6 +25,7 @@ type Contents struct {
 	names    persistent.Map[TableID, TableName]             // of tables, views and types
 	alike    persistent.Map[hugetable.FoldedName, struct{}] // their names, in an order without regard to case
 	kept     persistent.Map[keptKey, keptEntry]             // former versions of tables, also of those that are gone
+	mentions mention.Tables                                 // the tables by what their records mention
 }
 
 // The entries carry the store revision of their record, which is what a commit compares (K5).
@@ -44,12 +47,12 @@ type (
 func newContents() *Contents {
 	return &Contents{
 		schemas: persistent.New[string, schemaEntry](strings.Compare),
-		tables:  persistent.New[TableName, tableEntry](compareNames),
-		views:   persistent.New[TableName, viewEntry](compareNames),
-		types:   persistent.New[TableName, typeEntry](compareNames),
+		tables:  persistent.New[TableName, tableEntry](TableName.Compare),
+		views:   persistent.New[TableName, viewEntry](TableName.Compare),
+		types:   persistent.New[TableName, typeEntry](TableName.Compare),
 		names:   persistent.New[TableID, TableName](cmp.Compare[TableID]),
 		alike:   persistent.New[hugetable.FoldedName, struct{}](hugetable.FoldedName.Compare),
-		kept:    newKept(),
+		kept:    newKept(), mentions: mention.Collect(nil),
 	}
 }
 
@@ -63,11 +66,9 @@ func (c *Contents) setSchema(name string, e schemaEntry) { c.schemas = c.schemas
 func (c *Contents) dropSchema(name string)               { c.schemas = c.schemas.Without(name) }
 
 func (c *Contents) setTable(name TableName, e tableEntry) {
-	if id := e.version.Table().ID; c.names.Of(id) != name || identity(c, name) != id {
-		c.drop(name)
-		c.name(id, name)
-	}
-	c.tables = c.tables.With(name, e)
+	was, _ := c.TableOf(e.version.Table().ID, TableName{})
+	c.name(e.version.Table().ID, name)
+	c.tables, c.mentions = c.tables.With(name, e), c.mentions.Changed(was, e.version)
 }
 
 // setTables is setTable of many where there is nothing yet but schemas.
@@ -83,9 +84,10 @@ func (c *Contents) setTables(versions []*TableVersion) {
 		alike[i].Key = hugetable.Folded(name)
 	}
 	collected := *c
-	collected.tables = persistent.Collect(compareNames, tables)
+	collected.tables = persistent.Collect(TableName.Compare, tables)
 	collected.names = persistent.Collect(cmp.Compare[TableID], names)
 	collected.alike = persistent.Collect(hugetable.FoldedName.Compare, alike)
+	collected.mentions = mention.Collect(versions)
 	if collected.tables.Len() == n && collected.names.Len() == n {
 		*c = collected
 		return
@@ -96,22 +98,22 @@ func (c *Contents) setTables(versions []*TableVersion) {
 }
 
 func (c *Contents) setView(name TableName, e viewEntry) {
-	if id := e.view.ID; c.names.Of(id) != name || identity(c, name) != id {
-		c.drop(name)
-		c.name(id, name)
-	}
+	c.name(e.view.ID, name)
 	c.views = c.views.With(name, e)
 }
 
-// name gives a name to what comes.
+// name gives a name to what comes, in the place of what else has it.
 func (c *Contents) name(id TableID, name TableName) {
-	c.names, c.alike = c.names.With(id, name), c.alike.With(hugetable.Folded(name), struct{}{})
+	if c.names.Of(id) != name || identity(c, name) != id {
+		c.drop(name)
+		c.names, c.alike = c.names.With(id, name), c.alike.With(hugetable.Folded(name), struct{}{})
+	}
 }
 
 // drop takes out what has a name, if anything does.
 func (c *Contents) drop(name TableName) {
 	if id := identity(c, name); c.names.Of(id) == name {
-		c.names = c.names.Without(id)
+		c.names, c.mentions = c.names.Without(id), c.mentions.Changed(c.tables.Of(name).version, nil)
 	}
 	c.tables, c.views, c.types = c.tables.Without(name), c.views.Without(name), c.types.Without(name)
 	c.alike = c.alike.Without(hugetable.Folded(name))
@@ -138,9 +140,13 @@ func (c *Contents) Revision() Revision { return c.revision }
 
 // Schemas lists the schemas' names in order.
 func (c *Contents) Schemas() []string {
-	list := make([]string, 0, c.schemas.Len())
-	for name := range c.schemas.All() {
-		list = append(list, name)
+	return listed(c.schemas, func(name string, _ schemaEntry) string { return name })
+}
+
+func listed[K, E comparable, V any](of persistent.Map[K, E], value func(K, E) V) []V {
+	list := make([]V, 0, of.Len())
+	for k, e := range of.All() {
+		list = append(list, value(k, e))
 	}
 	return list
 }
@@ -153,10 +159,28 @@ func (c *Contents) SchemaComment(name string) string { return c.schemas.Of(name)
 
 // Tables lists the tables by name.
 func (c *Contents) Tables() []*TableVersion {
-	list := make([]*TableVersion, 0, c.tables.Len())
-	for _, e := range c.tables.All() {
+	return listed(c.tables, func(_ TableName, e tableEntry) *TableVersion { return e.version })
+}
+
+// TablesIn lists those of a schema by name.
+func (c *Contents) TablesIn(schema string) (list []*TableVersion) {
+	for name, e := range c.tables.From(TableName{Schema: schema}) {
+		if name.Schema != schema {
+			break
+		}
 		list = append(list, e.version)
 	}
+	return list
+}
+
+// Mentioning lists by name the tables whose records mention something, or may: the caller looks.
+func (c *Contents) Mentioning(m mention.Mention) (list []*TableVersion) {
+	for _, id := range c.mentions.To(m) {
+		if v, ok := c.TableOf(id, TableName{}); ok {
+			list = append(list, v)
+		}
+	}
+	slices.SortFunc(list, func(a, b *TableVersion) int { return a.Table().Name.Compare(b.Table().Name) })
 	return list
 }
 
@@ -204,11 +228,7 @@ func (c *Contents) TableOf(id TableID, hint TableName) (*TableVersion, bool) {
 
 // Views lists the views by name.
 func (c *Contents) Views() []*View {
-	list := make([]*View, 0, c.views.Len())
-	for _, e := range c.views.All() {
-		list = append(list, e.view)
-	}
-	return list
+	return listed(c.views, func(_ TableName, e viewEntry) *View { return e.view })
 }
 
 // View finds a view.
@@ -232,26 +252,25 @@ func (c *Contents) Alike(name TableName) iter.Seq[TableName] {
 // TablesSince lists by name the tables that are not those of other contents, as they were there and as they are: nil
 // where there is none. Nil contents have nothing. It is cheap where one was made of the other.
 func (c *Contents) TablesSince(other *Contents) iter.Seq2[*TableVersion, *TableVersion] {
-	if other == nil {
-		other = newContents()
-	}
-	return func(yield func(was, is *TableVersion) bool) {
-		for d := range persistent.Difference(other.tables, c.tables) {
-			if d.Before.version != d.After.version && !yield(d.Before.version, d.After.version) {
-				return
-			}
-		}
-	}
+	return since(other.orNone().tables, c.tables, func(e tableEntry) *TableVersion { return e.version })
 }
 
 // ViewsSince is TablesSince for views.
 func (c *Contents) ViewsSince(other *Contents) iter.Seq2[*View, *View] {
-	if other == nil {
-		other = newContents()
+	return since(other.orNone().views, c.views, func(e viewEntry) *View { return e.view })
+}
+
+func (c *Contents) orNone() *Contents {
+	if c == nil {
+		return newContents()
 	}
-	return func(yield func(was, is *View) bool) {
-		for d := range persistent.Difference(other.views, c.views) {
-			if d.Before.view != d.After.view && !yield(d.Before.view, d.After.view) {
+	return c
+}
+
+func since[E, V comparable](before, after persistent.Map[TableName, E], of func(E) V) iter.Seq2[V, V] {
+	return func(yield func(was, is V) bool) {
+		for d := range persistent.Difference(before, after) {
+			if was, is := of(d.Before), of(d.After); was != is && !yield(was, is) {
 				return
 			}
 		}
@@ -265,8 +284,6 @@ func (c *Contents) SharesViews(other *Contents) bool { return other != nil && c.
 func (c *Contents) SharesSchemas(other *Contents) bool {
 	return other != nil && c.schemas.Is(other.schemas)
 }
-
-func compareNames(a, b TableName) int { return a.Compare(b) }
 
 // Keys of the store. Names cannot contain a zero byte, so that the separator is unambiguous.
 const (

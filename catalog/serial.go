@@ -59,7 +59,7 @@ func (w *commit) compareReads(t *Transaction) error {
 		w.rows[tablePrefix] = true
 		return nil
 	}
-	for _, name := range slices.SortedFunc(maps.Keys(d.names), compareNames) {
+	for _, name := range slices.SortedFunc(maps.Keys(d.names), TableName.Compare) {
 		table, isTable := t.base.tables.Get(name)
 		view, isView := t.base.views.Get(name)
 		_, isType := t.base.types.Get(name) // all of them are compared

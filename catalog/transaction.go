@@ -94,7 +94,7 @@ func (t *Transaction) Redefined() []TableName {
 			names = append(names, name)
 		}
 	}
-	slices.SortFunc(names, compareNames)
+	slices.SortFunc(names, TableName.Compare)
 	return names
 }
 
@@ -205,7 +205,7 @@ func (c *Contents) relationsIn(schema string) []TableName {
 		}
 		names = append(names, name)
 	}
-	slices.SortFunc(names, compareNames)
+	slices.SortFunc(names, TableName.Compare)
 	return names
 }
 

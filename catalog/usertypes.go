@@ -9,7 +9,6 @@ import (
 	"github.com/csmsql/csmsql/catalog/record"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/internal/enumeration"
-	"github.com/csmsql/csmsql/internal/persistent"
 )
 
 // A user-defined type has a name among those of tables and views, and an identity. The columns of tables that have it
@@ -32,10 +31,7 @@ const typePrefix = "type/"
 func typeKey(id TableID) string { return typePrefix + hexadecimal(uint64(id)) }
 
 func (c *Contents) setType(name TableName, e typeEntry) {
-	if id := e.is.ID; c.names.Of(id) != name || identity(c, name) != id {
-		c.drop(name)
-		c.name(id, name)
-	}
+	c.name(e.is.ID, name)
 	c.types = c.types.With(name, e)
 }
 
@@ -78,13 +74,7 @@ func (c *Contents) SharesTypes(other *Contents) bool { return other != nil && c.
 
 // typesSince is TablesSince for types.
 func (c *Contents) typesSince(other *Contents) iter.Seq2[*UserType, *UserType] {
-	return func(yield func(was, is *UserType) bool) {
-		for d := range persistent.Difference(other.types, c.types) {
-			if d.Before.is != d.After.is && !yield(d.Before.is, d.After.is) {
-				return
-			}
-		}
-	}
+	return since(other.types, c.types, func(e typeEntry) *UserType { return e.is })
 }
 
 // CreateType makes a domain, a function, or an enumerated type of labels, which get their codes, orders and identities.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/mention"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/placement"
@@ -70,7 +71,8 @@ func (a *alteration) others() error {
 	if err := a.place(); err != nil {
 		return err
 	}
-	for _, t := range a.tx.Contents().Tables() {
+	to := mention.Mention{Kind: mention.Reference, Number: uint64(a.table.ID)}
+	for _, t := range a.tx.Contents().Mentioning(to) {
 		if t.Table().ID == a.table.ID {
 			continue
 		}

@@ -8,11 +8,12 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/catalog/mention"
 	"github.com/csmsql/csmsql/internal/mark"
 )
 
 // key of the metadata of a table's schema.
-const key = "csm.constraints"
+const key = mention.Constraints
 
 // Kind is what a constraint demands, as pg_constraint.contype has it.
 type Kind string

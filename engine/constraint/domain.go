@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/catalog/mention"
 	"github.com/csmsql/csmsql/internal/mark"
 	"github.com/csmsql/csmsql/sql/lex"
 )
@@ -15,7 +16,7 @@ import (
 
 const (
 	// domainKey is of the metadata of a field: the domain's number.
-	domainKey = "csm.domain"
+	domainKey = mention.Domain
 	// domainDefaultKey is of the same: the default that the domain has.
 	domainDefaultKey = "csm.domain.default"
 	// domainValue is what the checks of a domain call its values.

@@ -2,10 +2,9 @@ package constraint
 
 import (
 	"cmp"
-	"encoding/json"
-	"strings"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/mention"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -19,19 +18,12 @@ type Place struct {
 // Constraint that is there.
 func (p *Place) Constraint() Constraint { return p.List[p.At] }
 
-// IndexNamed finds the index, or the key with its index, of that name in a schema; nil: there is none. No more is read
-// of the record of a table than whether it can have the name.
+// IndexNamed finds the index, or the key with its index, of that name in a schema; nil: there is none. No tables are
+// looked at but those that may have it.
 func IndexNamed(contents *catalog.Contents, name catalog.TableName) (*Place, error) {
-	written, err := json.Marshal(name.Name)
-	if err != nil {
-		return nil, err
-	}
-	for _, version := range contents.Tables() {
+	for _, version := range contents.Mentioning(mention.Mention{Kind: mention.Index, Name: name}) {
 		table := version.Table()
 		if table.Name.Schema != name.Schema {
-			continue
-		}
-		if text, ok := table.Columns.Metadata().GetValue(key); !ok || !strings.Contains(text, string(written)) {
 			continue
 		}
 		list, err := Of(table.Columns)

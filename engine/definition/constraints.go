@@ -10,6 +10,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/mention"
 	"github.com/csmsql/csmsql/engine/check"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
@@ -427,7 +428,13 @@ func ReferencesTo(contents *catalog.Contents, going []catalog.TableName) (list [
 			names[uint64(version.Table().ID)] = name
 		}
 	}
-	for _, t := range contents.Tables() {
+	from := map[catalog.TableID]*catalog.TableVersion{}
+	for id := range names {
+		for _, t := range contents.Mentioning(mention.Mention{Kind: mention.Reference, Number: id}) {
+			from[t.Table().ID] = t
+		}
+	}
+	for _, t := range from {
 		table := t.Table()
 		if _, goes := names[uint64(table.ID)]; goes {
 			continue
@@ -491,7 +498,7 @@ func Passes(table catalog.TableName, k constraint.Constraint) Promise {
 
 // RefuseDeferring is an error if a constraint is to be checked at another time than it is.
 func RefuseDeferring(contents *catalog.Contents, deferred bool) error {
-	for _, version := range contents.Tables() {
+	for _, version := range contents.Mentioning(mention.Mention{Kind: mention.Deferrable}) {
 		list, err := constraint.Of(version.Table().Columns)
 		if err != nil {
 			return err

@@ -194,10 +194,8 @@ func mayRead(w *catalog.View, o Object) bool {
 }
 
 func (d *Drop) inside(schema Object) {
-	for _, t := range d.v.Contents.Tables() {
-		if t.Table().Name.Schema == schema.Name.Schema {
-			d.Add(Object{kindOfTable(t), t.Table().Name}, schema)
-		}
+	for _, t := range d.v.Contents.TablesIn(schema.Name.Schema) {
+		d.Add(Object{kindOfTable(t), t.Table().Name}, schema)
 	}
 	for _, w := range d.v.Contents.Views() {
 		if w.Name.Schema == schema.Name.Schema {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/catalog/mention"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -24,7 +25,7 @@ func (d *Drop) types(named int) error {
 		}
 		call := enumeration.NameOf(uint64(t.ID))
 		var lines []string
-		for _, v := range d.v.Contents.Tables() {
+		for _, v := range d.v.Contents.Mentioning(mention.Mention{Kind: mention.Type, Number: uint64(t.ID)}) {
 			table := Object{kindOfTable(v), v.Table().Name}
 			if _, goes := d.because[table]; goes {
 				continue

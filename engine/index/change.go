@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/mention"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -101,7 +102,8 @@ func (n need) String() string { return "constraint " + n.name + " on table " + n
 
 // needed are the foreign keys to the columns of a unique index.
 func (c *Changes) needed(table catalog.Table, k constraint.Constraint) (found []need, err error) {
-	for _, version := range c.Tx.Contents().Tables() {
+	to := mention.Mention{Kind: mention.Reference, Number: uint64(table.ID)}
+	for _, version := range c.Tx.Contents().Mentioning(to) {
 		child := version.Table()
 		list, err := constraint.Of(child.Columns)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/mention"
 	"github.com/csmsql/csmsql/internal/mark"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -65,7 +66,7 @@ func Refuse(table catalog.Table) error {
 // Queries are the views, and the materialized ones as if they were views.
 func Queries(contents *catalog.Contents) []*catalog.View {
 	views := contents.Views()
-	for _, version := range contents.Tables() {
+	for _, version := range contents.Mentioning(mention.Mention{Kind: mention.Query}) {
 		table := version.Table()
 		if d, is := Of(table); is {
 			views = append(views, &catalog.View{

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/mention"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/internal/enumeration"
@@ -159,12 +160,17 @@ func clone(t *catalog.UserType) *catalog.UserType {
 	}
 }
 
+// tables are those that may have to do with a type.
+func (c *Changes) tables(t *catalog.UserType) []*catalog.TableVersion {
+	return c.Tx.Contents().Mentioning(mention.Mention{Kind: mention.Type, Number: uint64(t.ID)})
+}
+
 // put gives a type its next state, and all columns that have it.
 func (c *Changes) put(from catalog.TableName, next *catalog.UserType) error {
 	if err := c.Tx.RedefineType(from, next); err != nil {
 		return err
 	}
-	for _, v := range c.Tx.Contents().Tables() {
+	for _, v := range c.tables(next) {
 		columns := v.Table().Columns
 		fields, changed := columns.Fields(), false
 		for i, f := range fields {
@@ -194,7 +200,7 @@ func (c *Changes) renameLabel(ctx context.Context, t *catalog.UserType, from, to
 			return err
 		}
 	}
-	for _, v := range c.Tx.Contents().Tables() {
+	for _, v := range c.tables(t) {
 		columns, changed, err := relabelledColumns(v.Table().Columns, call, from, to)
 		if err != nil {
 			return err

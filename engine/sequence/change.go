@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/mention"
 	"github.com/csmsql/csmsql/engine/lookup"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -432,7 +433,8 @@ func shorter(s string) string {
 // Used are the columns whose defaults take values of a sequence, in the transaction's tables but for some.
 func (c *Changes) Used(id catalog.TableID, but func(catalog.TableName) bool,
 	defaultOf func(arrow.Field) string) (list []Use) {
-	for _, version := range c.Tx.Contents().Tables() {
+	calls := mention.Mention{Kind: mention.Sequence, Number: uint64(id)}
+	for _, version := range c.Tx.Contents().Mentioning(calls) {
 		t := version.Table()
 		if but(t.Name) {
 			continue

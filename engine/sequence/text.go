@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/mention"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -167,7 +168,7 @@ func Find(v *snapshot.View, name statement.Name) (*catalog.View, Definition, err
 var byName = regexp.MustCompile(`\bcsm_nextval\(\s*('(?:[^']|'')*')\s*\)`)
 
 // byNumber finds calls with a sequence's number.
-var byNumber = regexp.MustCompile(`\bcsm_nextval__of\(([0-9]+)\)`)
+var byNumber = regexp.MustCompile(`\b` + mention.NextValue + `\(([0-9]+)\)`)
 
 // Bind has the calls of an expression that is kept name sequences by their numbers (SQ4).
 func Bind(v *snapshot.View, expression string) (string, error) {
@@ -189,11 +190,11 @@ func Bind(v *snapshot.View, expression string) (string, error) {
 }
 
 // Call is the expression of a sequence's next value, by its number.
-func Call(id catalog.TableID) string { return fmt.Sprintf("csm_nextval__of(%d)", id) }
+func Call(id catalog.TableID) string { return fmt.Sprintf("%s(%d)", mention.NextValue, id) }
 
 // Calls are the numbers of the sequences whose next values an expression takes.
 func Calls(expression string) (numbers []int64) {
-	if !strings.Contains(expression, "csm_nextval__of") {
+	if !strings.Contains(expression, mention.NextValue) {
 		return nil
 	}
 	for _, found := range byNumber.FindAllStringSubmatch(expression, -1) {
