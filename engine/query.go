@@ -69,7 +69,7 @@ type query struct {
 func (s *Session) planQuery(ctx context.Context, in dialect.Source, v *snapshot.View) (*query, error) {
 	q, err := s.planNamed(ctx, in, v)
 	if err == nil && in.Tree != nil {
-		q.schema = planned.ClientNames(q.schema, in.Tree, q.catalog)
+		q.schema = namedtype.Columns(v.Contents, planned.ClientNames(q.schema, in.Tree, q.catalog))
 	}
 	return q, err
 }

@@ -93,9 +93,6 @@ func (r *Reader) labelled(columns *arrow.Schema) (*arrow.Schema, error) {
 	fields := columns.Fields()
 	for i, f := range fields {
 		text, err := r.types().Labelled(columns, cast.Generated(f))
-		if err == nil {
-			err = r.RefuseDomains(text)
-		}
 		if err != nil {
 			return nil, err
 		}
@@ -152,9 +149,6 @@ func (r *Reader) WithDefault(f arrow.Field, c statement.Column, name string) (_ 
 	}
 	if c.Default, err = r.types().Default(f, c.Default); err != nil {
 		return f, err
-	}
-	if err := r.RefuseDomains(c.Default); err != nil {
-		return f, ColumnError(c, err.(*sqlerror.Error))
 	}
 	check, err := r.Conn.Prepare("SELECT CAST(" + dialect.Expression(c.Default) + " AS " + name + ")")
 	if e := Shortage(err); e != nil {

@@ -213,9 +213,6 @@ func (r *Reader) constraint(table catalog.TableName, schema *arrow.Schema, other
 	case statement.Check:
 		k.Kind, k.Expression, k.Table = constraint.Check, w.Expression, table.Name
 		labelled, err := r.types().Labelled(schema, k.Expression)
-		if err == nil {
-			err = r.RefuseDomains(labelled)
-		}
 		if err != nil {
 			return k, err
 		}

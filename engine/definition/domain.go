@@ -95,18 +95,6 @@ func (r *Reader) WithDomains(table string, schema *arrow.Schema,
 	return list, nil
 }
 
-// RefuseDomains is an error of an expression that is kept and casts to a domain, whose values it would not hold to
-// anything.
-func (r *Reader) RefuseDomains(text string) error {
-	for _, t := range r.View.Contents.Types() {
-		if t.Domain != nil && enumeration.Calls(text, enumeration.NameOf(uint64(t.ID))) {
-			return sqlerror.New("0A000", "a cast to domain %q is not supported", t.Name.Name).
-				WithHint("Cast to the domain's own type; columns of the domain are held to it.")
-		}
-	}
-	return nil
-}
-
 // Domain is the column of a domain that a statement makes, with all that is declared of it.
 func (r *Reader) Domain(name catalog.TableName, head *statement.CreateTable) (*arrow.Schema, error) {
 	c := head.Columns[0]

@@ -11,7 +11,8 @@
 //
 //   - DM1: a column of a domain has all checks of the domain among those of its table, where whoever writes rows meets
 //     them.
-//   - DM2: what would make a value of a domain in another way, a cast, say, is an error that names the domain.
+//   - DM2: a value that a statement casts to a domain is one that the domain allows when the statement runs
+//     (namedtype.Reading); what would make one in another way, or is kept, is an error that names the domain.
 //
 // # Lock order
 //

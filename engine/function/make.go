@@ -246,6 +246,9 @@ func (m *Made) Make(ctx context.Context, tx *catalog.Transaction, v *snapshot.Vi
 	if err := m.free(ctx, conn); err != nil {
 		return err
 	}
+	if err := m.function.refuseDomains(v); err != nil {
+		return err
+	}
 	columns, err := m.function.columns()
 	if err != nil {
 		return err
@@ -265,6 +268,35 @@ func (m *Made) Make(ctx context.Context, tx *catalog.Transaction, v *snapshot.Vi
 		return err
 	}
 	return m.ends(v, tx.Contents())
+}
+
+// refuseDomains is an error of a function whose texts name a domain: it would not be what the domain is later.
+func (f *Function) refuseDomains(v *snapshot.View) error {
+	texts := []string{f.Text, "CAST(NULL AS " + cmp.Or(f.Result.Name, "int") + ")"}
+	for _, p := range f.Parameters {
+		texts = append(texts, cmp.Or(p.Default, "NULL"), "CAST(NULL AS "+cmp.Or(p.Type.Name, "int")+")")
+	}
+	var named *catalog.UserType
+	find := func(database, schema, name string) (uint64, bool) {
+		if t := v.LookupType(database, schema, name); t != nil && t.Domain != nil {
+			named = t
+		}
+		return 0, false
+	}
+	for _, text := range texts {
+		in := dialect.SourceOf(before + text)
+		if in.Tree == nil {
+			continue
+		}
+		if _, _, err := pgcatalog.NameTypes(in.Text(), in.Tree, find); err != nil {
+			return dialect.WithoutPosition(err)
+		}
+	}
+	if named == nil {
+		return nil
+	}
+	return sqlerror.New("0A000", "a function that names domain %q is not supported", named.Name.Name).
+		WithHint("Write the domain's own type.")
 }
 
 // free is an error if the system has a function of the name (FN3).

@@ -4,6 +4,8 @@
 //	'ok'::mood       ─► Named  ─► 'ok'::csm_type__17     which texts that are kept have, too
 //	m > 'ok'         ─► Labels ─► m > 'ok'::csm_type__17
 //	csm_type__17     ─► SQL    ─► ENUM('sad', 'ok', …)   where DuckDB is given it
+//	1::d             ─► Casts  ─► list_extract(list_transform(list_value(CAST(1 AS INTEGER)), csm_type__18), 1)
+//	csm_type__18     ─► SQL    ─► lambda csm_value: CASE WHEN NOT (csm_value > 0) THEN error('23514: …') …
 //	a result's column of the type ─► Stored ─► a table's, with the codes of the catalog
 //
 // # Words

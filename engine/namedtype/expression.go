@@ -31,6 +31,9 @@ func (e Expressions) Labelled(columns *arrow.Schema, expression string) (string,
 	if expression == "" || !e.View.Contents.HasTypes() {
 		return expression, nil
 	}
+	if err := e.refuseDomains(expression); err != nil {
+		return expression, err
+	}
 	row := &pgcatalog.Relation{Name: rowName, Kind: 'r'}
 	var nulls []string
 	for _, f := range columns.Fields() {

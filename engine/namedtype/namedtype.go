@@ -2,6 +2,7 @@ package namedtype
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -51,8 +52,11 @@ func UserTypes(v *snapshot.View) pgcatalog.UserTypes {
 func SQL(contents *catalog.Contents) duckdb.TypesOf {
 	return func(number uint64) (string, bool) {
 		t, ok := contents.TypeOf(catalog.TableID(number))
-		if !ok || t.Domain != nil { // values of a domain are made by columns of it alone
+		if !ok {
 			return "", false
+		}
+		if t.Domain != nil {
+			return held(t)
 		}
 		return t.Of().SQL(), true
 	}
@@ -74,6 +78,24 @@ func Called(v *snapshot.View, number uint64) (string, bool) {
 		v.Reads.Note(t.Name.Schema, t.Name.Name)
 	}
 	return SQL(v.Contents)(number)
+}
+
+// Columns are those of a result that are called by a type which the text names by its number, by its name.
+func Columns(contents *catalog.Contents, result *arrow.Schema) *arrow.Schema {
+	named := func(f arrow.Field) bool { return strings.HasPrefix(f.Name, enumeration.NamePrefix) }
+	if !slices.ContainsFunc(result.Fields(), named) {
+		return result
+	}
+	fields := result.Fields()
+	for i, f := range fields {
+		if number, ok := enumeration.Named(f.Name); ok {
+			if t, ok := contents.TypeOf(catalog.TableID(number)); ok {
+				fields[i].Name = t.Name.Name
+			}
+		}
+	}
+	meta := result.Metadata()
+	return arrow.NewSchema(fields, &meta)
 }
 
 // Stored are the columns of a result as a table has them: those of users' types with the types of contents.
@@ -138,17 +160,6 @@ func UsedIn(contents *catalog.Contents, text string) (names []catalog.TableName)
 		}
 	}
 	return names
-}
-
-// refuseDomains is an error of a text that names a domain, of which no value would be held to anything.
-func refuseDomains(contents *catalog.Contents, text string) error {
-	for _, t := range contents.Types() {
-		if t.Domain != nil && calls(text, t) {
-			return sqlerror.New("0A000", "a value of domain %q outside of columns of it is not supported", t.Name.Name).
-				WithHint("Cast to the domain's own type.")
-		}
-	}
-	return nil
 }
 
 func calls(text string, t *catalog.UserType) bool {

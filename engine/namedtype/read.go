@@ -46,14 +46,16 @@ func (r Reading) Text(in dialect.Source) (out dialect.Source, made edit.List, er
 	if err != nil {
 		return in, nil, err
 	}
-	if err := refuseDomains(r.View.Contents, text); err != nil {
-		return in, nil, err
-	}
 	if made != nil {
 		if out = dialect.SourceOf(text); out.Tree == nil {
 			return in, nil, nil
 		}
 	}
+	cast, more, err := r.casts(out)
+	if err != nil || cast.Tree == nil {
+		return out, made, err
+	}
+	out, made = cast, made.Then(more)
 	labels, err := pgcatalog.LabelsIn(out.Text(), out.Tree, r.Relations, UserTypes(r.View))
 	if labels == nil || err != nil {
 		return out, made, err
@@ -61,7 +63,7 @@ func (r Reading) Text(in dialect.Source) (out dialect.Source, made edit.List, er
 	if err := r.answer(labels); err != nil {
 		return out, made, err
 	}
-	text, more := labels.Text()
+	text, more = labels.Text()
 	if more == nil {
 		return out, made, nil
 	}
@@ -157,10 +159,8 @@ func (r Reading) Statement(parsed *statement.Statement, users dialect.Written, w
 	if err != nil {
 		return parsed, users, err
 	}
-	if !declares(parsed.Head) {
-		if err := refuseDomains(r.View.Contents, text); err != nil {
-			return parsed, users, err
-		}
+	if err := refuseDomains(r.View.Contents, parsed.Head, text); err != nil {
+		return parsed, users, err
 	}
 	if parsed, users, err = written(parsed, users, text, made); err != nil {
 		return parsed, users, err

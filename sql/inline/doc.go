@@ -1,5 +1,5 @@
-// Package inline writes calls of SQL functions as what they compute: a text is planned as if its writer had written
-// that.
+// Package inline writes calls of SQL functions, and casts to domains, as what they compute: a text is planned as if its
+// writer had written that.
 //
 //	CREATE FUNCTION half(n int, by int DEFAULT 2) RETURNS int … RETURN n / by
 //
@@ -11,13 +11,16 @@
 // PostgreSQL does the same to functions of one expression (inline_function in its clauses.c), and so their filters
 // prune, and their calls are split among nodes, as what they stand for.
 //
+//	SELECT a::d ─► list_extract(list_transform(list_value(CAST((a) AS int)), csm_type__7), 1)
+//
 // # Words
 //
 // A body is the one expression of a function; what stands in it for an argument is a use of the parameter.
 //
 // # Invariants
 //
-//   - IL1: an argument that may give another value whenever it is computed is used once, or its call is an error.
+//   - IL1: an argument that may give another value whenever it is computed is used once, or its call is an error; so is
+//     what is cast to a domain.
 //   - IL2: a body reads its parameters alone: no name in it means anything of the text around the call.
 //   - IL3: the text that is made is at most dialect.TreeMax bytes long, and functions that call themselves are
 //     an error.

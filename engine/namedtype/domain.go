@@ -1,0 +1,166 @@
+package namedtype
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/columntype"
+	"github.com/csmsql/csmsql/engine/constraint"
+	"github.com/csmsql/csmsql/engine/snapshot"
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/enumeration"
+	"github.com/csmsql/csmsql/sql/dialect"
+	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/inline"
+	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
+)
+
+// A cast to a domain is one to its base type, and then holds the value to the domain: as a function of DuckDB's, which
+// the text calls by the domain's number and which is written into it when it is planned.
+
+// value is what that function calls its parameter.
+const value = "csm_value"
+
+// held is the function of a domain, an error of a value that the domain does not allow; false: it cannot be read.
+func held(t *catalog.UserType) (function string, ok bool) {
+	list, err := Demands(t)
+	if err != nil {
+		return "", false
+	}
+	var cases strings.Builder
+	for _, k := range list {
+		fmt.Fprintf(&cases, " WHEN NOT (%s\n) THEN error(%s)",
+			dialect.Expression(constraint.OfDomain(k.Expression, value)), duckdb.QuoteLiteral(k.State+": "+k.Says))
+	}
+	return "lambda " + value + ": CASE" + cases.String() + " ELSE " + value + " END", true
+}
+
+// Demands are what a domain demands of values, in the order in which PostgreSQL asks: State and Says are the error of
+// a value that it does not allow.
+func Demands(t *catalog.UserType) ([]constraint.Constraint, error) {
+	list, err := constraint.Of(t.Domain)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list, func(a, b constraint.Constraint) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range list {
+		list[i].State = "23514"
+		list[i].Says = fmt.Sprintf("value for domain %s violates check constraint %q", t.Name.Name, list[i].Name)
+	}
+	if !t.Domain.Field(0).Nullable {
+		list = slices.Insert(list, 0, constraint.Constraint{
+			Kind: constraint.Check, Expression: statement.DomainValue + " IS NOT NULL",
+			State: "23502", Says: fmt.Sprintf("domain %s does not allow null values", t.Name.Name),
+		})
+	}
+	return list, nil
+}
+
+// domains finds the domains that a statement sees, on which it depends.
+func (r Reading) domains(number uint64) (*inline.Domain, error) {
+	t, ok := r.View.Contents.TypeOf(catalog.TableID(number))
+	if !ok {
+		return nil, sqlerror.New("42704", "a type that the statement names has been dropped").
+			WithHint("Prepare the statement again.")
+	}
+	if t.Domain == nil {
+		return nil, nil
+	}
+	r.View.Reads.Note(t.Name.Schema, t.Name.Name)
+	list, err := Demands(t)
+	if err != nil {
+		return nil, sqlerror.New("XX001", "domain %q: %v", t.Name.Name, err)
+	}
+	f := t.Domain.Field(0)
+	name, err := columntype.SQL(f)
+	if err != nil {
+		return nil, err
+	}
+	if declared, ok := columntype.Of(f); ok {
+		name = declared.String()
+	}
+	base := inline.Of(name)
+	const before = "SELECT "
+	given, _, err := dialect.Given(lex.Client.Text(before+base.Cast), dialect.PostgresName)
+	if err != nil {
+		return nil, err
+	}
+	base.Cast = strings.TrimPrefix(given.SQL, before)
+	return &inline.Domain{Name: t.Name.Name, Base: base, Free: len(list) == 0}, nil
+}
+
+// casts is a text with what casts to domains do for the casts.
+func (r Reading) casts(in dialect.Source) (dialect.Source, edit.List, error) {
+	if !strings.Contains(in.Text(), enumeration.NamePrefix) {
+		return in, nil, nil
+	}
+	text, made, err := inline.Casts(in, r.domains)
+	if err != nil || made == nil {
+		return in, nil, err
+	}
+	return dialect.SourceOf(text), made, nil
+}
+
+// refuseDomains is an error of a statement that is kept, or a part of which is, and that names a domain: it would not
+// be what the domain is later.
+func refuseDomains(contents *catalog.Contents, head any, text string) error {
+	if what := keeps(head); what != "" {
+		return RefuseDomains(contents, what, text)
+	}
+	return nil
+}
+
+// refuseDomains is that of an expression of a table, which may name them by their names.
+func (e Expressions) refuseDomains(expression string) error {
+	const before = "SELECT "
+	in := dialect.SourceOf(before + expression)
+	if in.Tree == nil {
+		return nil // who keeps the expression asks what is wrong with it
+	}
+	text, _, err := pgcatalog.NameTypes(in.Text(), in.Tree, Finder(e.View, snapshot.Temporary{}))
+	if err != nil {
+		return dialect.WithoutPosition(err)
+	}
+	return RefuseDomains(e.View.Contents, "a default or a constraint", text)
+}
+
+// RefuseDomains is an error of what names a domain in a text that is kept.
+func RefuseDomains(contents *catalog.Contents, what, text string) error {
+	for _, t := range contents.Types() {
+		if t.Domain != nil && calls(text, t) {
+			return sqlerror.New("0A000", "%s that names domain %q is not supported", what, t.Name.Name).
+				WithHint("Write the domain's own type; columns of the domain are held to it.")
+		}
+	}
+	return nil
+}
+
+// keeps is what a statement makes of its text that stays; empty: nothing. What tables keep of theirs their definition
+// looks at.
+func keeps(head any) string {
+	switch head := head.(type) {
+	case *statement.CreateView:
+		return "a view"
+	case *statement.CreateTableAs:
+		if head.Materialized {
+			return "a materialized view"
+		}
+	case *statement.CreateTable:
+		if head.Temporary {
+			return "a temporary table"
+		}
+	case *statement.CreateIndex:
+		return "an index"
+	case *statement.Private:
+		if head.Verb == "create" {
+			return "a temporary " + strings.ToLower(head.Kind)
+		}
+	}
+	return ""
+}
