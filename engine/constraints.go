@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/alteration"
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/dependency"
+	"github.com/csmsql/csmsql/engine/domain"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -125,6 +126,12 @@ func (st *Statement) alter(ctx context.Context, object statement.Object, name st
 
 // alterTable is ALTER TABLE with actions.
 func (st *Statement) alterTable(ctx context.Context, head *statement.AlterTable) (*Rows, error) {
+	if head.Object == statement.Domain {
+		change := func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View) error {
+			return domain.Alter(ctx, st.session.alterations(tx, v), tx, v, head)
+		}
+		return done("ALTER DOMAIN", 0), st.writeRows(ctx, new(int64), change)
+	}
 	return st.alter(ctx, head.Object, head.Name, head.IfExists, func(ctx context.Context, tx *catalog.Transaction,
 		v *snapshot.View, version *catalog.TableVersion) error {
 		return alteration.Alter(ctx, st.session.alterations(tx, v), tx, v, version, head)

@@ -217,7 +217,7 @@ func (s *Session) Exec(ctx context.Context, sql string, args ...any) (Result, er
 		return Result{}, err
 	}
 	defer s.life.Leave()
-	texts := statement.Split(lex.Client.Text(sql))
+	texts := lex.Split(lex.Client.Text(sql))
 	if len(texts) > 1 && len(args) > 0 {
 		return Result{}, sqlerror.New("42601", "cannot insert multiple commands into a prepared statement")
 	}

@@ -75,6 +75,8 @@ type Constraint struct {
 	Domain uint64 `json:"domain,omitempty"`
 	State  string `json:"state,omitempty"`
 	Says   string `json:"says,omitempty"`
+	// NotValid says of a domain's own check that there may be rows from before it.
+	NotValid bool `json:"not_valid,omitempty"`
 }
 
 // Of are the constraints on the record of a table. What another program wrote and cannot be read is an error: rows must
@@ -287,7 +289,7 @@ func (k Constraint) Definition(referenced string, quote func(string) string) str
 	if k.Deferred {
 		b.WriteString(" INITIALLY DEFERRED")
 	}
-	if !k.Enforced() {
+	if !k.Enforced() || k.NotValid {
 		b.WriteString(" NOT VALID")
 	}
 	return b.String()

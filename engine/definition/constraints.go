@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/materialized"
+	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -64,7 +65,7 @@ func (r *Reader) Constrained(name catalog.TableName, schema *arrow.Schema,
 			return nil, err
 		}
 	}
-	if list, err = r.WithDomains(name.Name, schema, list); err != nil {
+	if list, err = namedtype.WithDomains(r.View.Contents, name.Name, schema, list); err != nil {
 		return nil, err
 	}
 	fields := schema.Fields()

@@ -12,7 +12,6 @@ import (
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/sequence"
-	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/internal/mark"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -55,46 +54,6 @@ func (r *Reader) domainColumn(c statement.Column, t *catalog.UserType) (arrow.Fi
 	return r.WithDefault(f, c, name)
 }
 
-// WithDomains are constraints with those of the domains of a table's columns which are not among them.
-func (r *Reader) WithDomains(table string, schema *arrow.Schema,
-	list []constraint.Constraint) ([]constraint.Constraint, error) {
-	for _, f := range schema.Fields() {
-		number, ok := constraint.DomainOf(f)
-		if !ok || slices.ContainsFunc(list, func(k constraint.Constraint) bool {
-			return k.Domain == number && k.Columns[0] == f.Name
-		}) {
-			continue
-		}
-		t, ok := r.View.Contents.TypeOf(catalog.TableID(number))
-		if !ok || t.Domain == nil {
-			return nil, sqlerror.New("42704", "the domain of column %q does not exist", f.Name)
-		}
-		of, err := constraint.Of(t.Domain)
-		if err != nil {
-			return nil, err
-		}
-		column := duckdb.QuoteIdentifier(f.Name)
-		made := constraint.Constraint{
-			Kind: constraint.Check, Domain: number, Columns: []string{f.Name}, Table: table,
-		}
-		if !t.Domain.Field(0).Nullable {
-			k := made
-			k.Name, k.Expression = fmt.Sprintf("%d %s", number, f.Name), column+" IS NOT NULL"
-			k.State, k.Says = "23502", fmt.Sprintf("domain %s does not allow null values", t.Name.Name)
-			list = append(list, k)
-		}
-		for _, check := range of {
-			k := made
-			k.Name = fmt.Sprintf("%d %s %s", number, f.Name, check.Name)
-			k.Expression = constraint.OfDomain(check.Expression, column)
-			k.State = "23514"
-			k.Says = fmt.Sprintf("value for domain %s violates check constraint %q", t.Name.Name, check.Name)
-			list = append(list, k)
-		}
-	}
-	return list, nil
-}
-
 // Domain is the column of a domain that a statement makes, with all that is declared of it.
 func (r *Reader) Domain(name catalog.TableName, head *statement.CreateTable) (*arrow.Schema, error) {
 	c := head.Columns[0]
@@ -109,10 +68,7 @@ func (r *Reader) Domain(name catalog.TableName, head *statement.CreateTable) (*a
 	c.NotNull = false
 	f, err := r.Column(c)
 	if err != nil {
-		if e, ok := err.(*sqlerror.Error); ok {
-			e.Message = strings.TrimPrefix(e.Message, fmt.Sprintf("column %q: ", c.Name))
-		}
-		return nil, err
+		return nil, ofDomain(err, c.Name)
 	}
 	if _, list := f.Type.(arrow.ListLikeType); list || enumeration.Any(f.Type) {
 		return nil, sqlerror.New("0A000", "a domain over type %s is not supported", c.Type).
@@ -121,22 +77,58 @@ func (r *Reader) Domain(name catalog.TableName, head *statement.CreateTable) (*a
 	schema := arrow.NewSchema([]arrow.Field{f}, nil)
 	var list []constraint.Constraint
 	for _, w := range head.Constraints {
-		taken := func(name string) bool {
-			return slices.ContainsFunc(list, func(o constraint.Constraint) bool { return o.Name == name })
-		}
-		if taken(w.Name) {
-			return nil, sqlerror.New("42710", "constraint %q for domain %q already exists", w.Name, name.Name)
-		}
-		k, err := r.constraint(name, schema, nil, w)
-		if e, ok := err.(*sqlerror.Error); ok && e.At == 0 {
-			e.At = w.At
-		}
+		k, err := r.DomainCheck(name, schema, list, w)
 		if err != nil {
 			return nil, err
 		}
-		k.Columns = nil // its name is d_check, whatever it reads
-		list = append(list, k.NamedBeside(name.Name, taken))
+		list = append(list, k)
 	}
+	f.Nullable = !notNull
+	f.Metadata = mark.Without(f.Metadata, cast.IdentityKey)
+	return DomainOf(f, list)
+}
+
+// DomainCheck is a check that a domain gets, whose column schema has, beside those of a list.
+func (r *Reader) DomainCheck(name catalog.TableName, schema *arrow.Schema, list []constraint.Constraint,
+	w statement.Constraint) (constraint.Constraint, error) {
+	taken := func(name string) bool {
+		return slices.ContainsFunc(list, func(o constraint.Constraint) bool { return o.Name == name })
+	}
+	if taken(w.Name) {
+		return constraint.Constraint{},
+			sqlerror.New("42710", "constraint %q for domain %q already exists", w.Name, name.Name)
+	}
+	k, err := r.constraint(name, schema, nil, w)
+	if e, ok := err.(*sqlerror.Error); ok && e.At == 0 {
+		e.At = w.At
+	}
+	k.Columns = nil // its name is d_check, whatever it reads
+	return k.NamedBeside(name.Name, taken), err
+}
+
+// DomainDefault is the column of a domain with another default; empty: with none.
+func (r *Reader) DomainDefault(f arrow.Field, expression string) (arrow.Field, error) {
+	if expression == "" {
+		return WithoutDefault(f), nil
+	}
+	name, err := columntype.SQL(f)
+	if err != nil {
+		return f, err
+	}
+	f, err = r.WithDefault(f, statement.Column{Name: f.Name, Default: expression}, name)
+	return f, ofDomain(err, f.Name)
+}
+
+// ofDomain is an error about the column of a domain as one about the domain.
+func ofDomain(err error, column string) error {
+	if e, ok := err.(*sqlerror.Error); ok {
+		e.Message = strings.TrimPrefix(e.Message, fmt.Sprintf("column %q: ", column))
+	}
+	return err
+}
+
+// DomainOf is a domain of a column and a list of checks, or an error of what no domain can have.
+func DomainOf(f arrow.Field, list []constraint.Constraint) (*arrow.Schema, error) {
 	value, _ := cast.Default(f)
 	if len(sequence.Calls(value)) > 0 {
 		return nil, sqlerror.New("0A000", "a default of a domain that takes values of a sequence is not supported").
@@ -148,8 +140,6 @@ func (r *Reader) Domain(name catalog.TableName, head *statement.CreateTable) (*a
 				WithHint("Compare texts.")
 		}
 	}
-	f.Nullable = !notNull
-	f.Metadata = mark.Without(f.Metadata, cast.IdentityKey)
 	return constraint.Mark(arrow.NewSchema([]arrow.Field{f}, nil), list)
 }
 

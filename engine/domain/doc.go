@@ -1,4 +1,4 @@
-// Package domain makes domains: CREATE DOMAIN.
+// Package domain makes domains, and alters them: CREATE DOMAIN, ALTER DOMAIN.
 //
 //	CREATE DOMAIN d AS int CHECK (VALUE > 0) ─► Make ─► a type of the catalog: a column, and what is said of it
 //	CREATE TABLE t (a d) ─► definition.Reader ─► t's column a: an int, with the checks of d on a
@@ -20,5 +20,5 @@
 //
 // # What it does not do
 //
-// It changes no domain: what is declared of one is declared once.
+// It renames no domain, and moves none to another schema: package namedtype does that to all types.
 package domain

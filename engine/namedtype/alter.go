@@ -43,7 +43,7 @@ func (c *Changes) alter(ctx context.Context, head *statement.AlterType) error {
 	at := func(text string) int {
 		return slices.IndexFunc(t.Labels, func(l enumeration.Label) bool { return l.Text == text })
 	}
-	next := clone(t)
+	next := Clone(t)
 	if head.IsRenaming {
 		i := at(head.Renamed)
 		switch {
@@ -113,15 +113,16 @@ func order(labels []enumeration.Label, at int) {
 	}
 }
 
-func (c *Changes) rename(ctx context.Context, name statement.Name, to catalog.TableName) error {
+func (c *Changes) rename(ctx context.Context, object statement.Object, name statement.Name,
+	to catalog.TableName) error {
 	t, err := c.find(name)
-	if err == nil && t.Domain != nil {
-		err = sqlerror.New("0A000", "ALTER of domain %q is not supported", name.Name)
+	if err == nil && t.Domain == nil && object == statement.Domain {
+		err = sqlerror.New("42809", "%s is not a domain", t.Name.Name)
 	}
 	if err != nil {
 		return err
 	}
-	next := clone(t)
+	next := Clone(t)
 	if to.Name != "" {
 		next.Name.Name = to.Name
 	} else if next.Name, err = c.View.QualifyType(statement.Name{Schema: to.Schema, Name: t.Name.Name}); err != nil {
@@ -137,6 +138,9 @@ func (c *Changes) rename(ctx context.Context, name statement.Name, to catalog.Ta
 	if taken {
 		return sqlerror.New("42710", "type %q already exists", next.Name.Name)
 	}
+	if t.Domain != nil {
+		return PutDomain(c.Tx, t.Name, next)
+	}
 	return c.put(t.Name, next)
 }
 
@@ -148,12 +152,28 @@ func (c *Changes) comment(head *statement.Comment) error {
 	if err != nil {
 		return err
 	}
-	next := clone(t)
-	next.Comment = head.Text
+	next := Clone(t)
+	if head.Constraint == "" {
+		next.Comment = head.Text
+		return c.Tx.RedefineType(t.Name, next)
+	}
+	list, err := constraint.Of(t.Domain)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(list, func(k constraint.Constraint) bool { return k.Name == head.Constraint })
+	if at < 0 {
+		return sqlerror.New("42704", "constraint %q for domain %s does not exist", head.Constraint, t.Name.Name)
+	}
+	list[at].Comment = head.Text
+	if next.Domain, err = constraint.Mark(t.Domain, list); err != nil {
+		return err
+	}
 	return c.Tx.RedefineType(t.Name, next)
 }
 
-func clone(t *catalog.UserType) *catalog.UserType {
+// Clone is a type with the same state, to be given another one.
+func Clone(t *catalog.UserType) *catalog.UserType {
 	return &catalog.UserType{
 		ID: t.ID, Name: t.Name, Labels: slices.Clone(t.Labels), Domain: t.Domain, Comment: t.Comment,
 		CreatedAt: t.CreatedAt,

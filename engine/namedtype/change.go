@@ -2,6 +2,7 @@ package namedtype
 
 import (
 	"context"
+	"strings"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/columntype"
@@ -29,23 +30,27 @@ func Command(head any) (tag string, do func(ctx context.Context, c *Changes) err
 	case *statement.AlterType:
 		return "ALTER TYPE", func(ctx context.Context, c *Changes) error { return c.alter(ctx, head) }
 	case *statement.Rename:
-		if head.Object == statement.Type {
-			return "ALTER TYPE", func(ctx context.Context, c *Changes) error {
-				return c.rename(ctx, head.Name, catalog.TableName{Name: head.To})
+		if isOfTypes(head.Object) {
+			return "ALTER " + strings.ToUpper(string(head.Object)), func(ctx context.Context, c *Changes) error {
+				return c.rename(ctx, head.Object, head.Name, catalog.TableName{Name: head.To})
 			}
 		}
 	case *statement.SetSchema:
-		if head.Object == statement.Type {
-			return "ALTER TYPE", func(ctx context.Context, c *Changes) error {
-				return c.rename(ctx, head.Name, catalog.TableName{Schema: head.Schema})
+		if isOfTypes(head.Object) {
+			return "ALTER " + strings.ToUpper(string(head.Object)), func(ctx context.Context, c *Changes) error {
+				return c.rename(ctx, head.Object, head.Name, catalog.TableName{Schema: head.Schema})
 			}
 		}
 	case *statement.Comment:
-		if head.Object == statement.Type || head.Object == statement.Domain {
+		if isOfTypes(head.Object) {
 			return "COMMENT", func(_ context.Context, c *Changes) error { return c.comment(head) }
 		}
 	}
 	return "", nil
+}
+
+func isOfTypes(object statement.Object) bool {
+	return object == statement.Type || object == statement.Domain
 }
 
 // keptQuery is the query of a statement that makes a view, or a materialized one.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
@@ -60,6 +62,72 @@ func Demands(t *catalog.UserType) ([]constraint.Constraint, error) {
 		})
 	}
 	return list, nil
+}
+
+// WithDomains are constraints with those of the domains of a table's columns which are not among them.
+func WithDomains(contents *catalog.Contents, table string, schema *arrow.Schema,
+	list []constraint.Constraint) ([]constraint.Constraint, error) {
+	for _, f := range schema.Fields() {
+		number, ok := constraint.DomainOf(f)
+		if !ok || slices.ContainsFunc(list, func(k constraint.Constraint) bool {
+			return k.Domain == number && k.Columns[0] == f.Name
+		}) {
+			continue
+		}
+		t, ok := contents.TypeOf(catalog.TableID(number))
+		if !ok || t.Domain == nil {
+			return nil, sqlerror.New("42704", "the domain of column %q does not exist", f.Name)
+		}
+		demands, err := Demands(t)
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range demands {
+			list = append(list, constraint.Constraint{
+				Kind: constraint.Check, Domain: number, Columns: []string{f.Name}, Table: table,
+				Name:       strings.TrimSpace(fmt.Sprintf("%d %s %s", number, f.Name, k.Name)),
+				Expression: constraint.OfDomain(k.Expression, duckdb.QuoteIdentifier(f.Name)),
+				State:      k.State, Says: k.Says,
+			})
+		}
+	}
+	return list, nil
+}
+
+// PutDomain puts another state of a domain in its place, and what it demands into the tables that have columns of it
+// (DM1): who writes to one of them meanwhile has not seen that, and so either of the two is an error.
+func PutDomain(tx *catalog.Transaction, from catalog.TableName, is *catalog.UserType) error {
+	if err := tx.RedefineType(from, is); err != nil {
+		return err
+	}
+	for _, v := range tx.Contents().Tables() {
+		table := v.Table()
+		if !slices.ContainsFunc(table.Columns.Fields(), func(f arrow.Field) bool { return InDomain(f, is) }) {
+			continue
+		}
+		list, err := constraint.Of(table.Columns)
+		if err != nil {
+			return err
+		}
+		list = slices.DeleteFunc(list, func(k constraint.Constraint) bool { return k.Domain == uint64(is.ID) })
+		if list, err = WithDomains(tx.Contents(), table.Name.Name, table.Columns, list); err != nil {
+			return err
+		}
+		columns, err := constraint.Mark(table.Columns, list)
+		if err != nil {
+			return err
+		}
+		if err := tx.Redeclare(table.Name, columns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// InDomain tells whether a column is one of a domain.
+func InDomain(f arrow.Field, t *catalog.UserType) bool {
+	number, ok := constraint.DomainOf(f)
+	return ok && number == uint64(t.ID)
 }
 
 // domains finds the domains that a statement sees, on which it depends.

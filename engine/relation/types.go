@@ -79,8 +79,8 @@ func domainOf(t *catalog.UserType) *pgcatalog.Domain {
 	for _, k := range list {
 		k.Expression = constraint.OfDomain(k.Expression, "VALUE")
 		d.Constraints = append(d.Constraints, pgcatalog.Constraint{
-			Name: k.Name, Kind: 'c', Validated: true, Definition: k.Definition("", dialect.PlainIdentifier),
-			Expression: k.Expression,
+			Name: k.Name, FirstName: k.FirstName(), Kind: 'c', Validated: !k.NotValid, Comment: k.Comment,
+			Definition: k.Definition("", dialect.PlainIdentifier), Expression: k.Expression,
 		})
 	}
 	return d

@@ -17,7 +17,7 @@ import (
 
 // split is a text's statements, as the frontend finds them.
 func split(sql string) (statements []string) {
-	for _, one := range statement.Split(lex.Client.Text(sql)) {
+	for _, one := range lex.Split(lex.Client.Text(sql)) {
 		statements = append(statements, one.SQL)
 	}
 	return statements

@@ -91,7 +91,7 @@ var allowed = map[string][]string{
 	"engine/template":      {"engine/cast", "engine/columntype", "engine/comment", "engine/constraint", "engine/definition", "engine/ingest", "engine/namedtype", "engine/sequence", "engine/snapshot", "catalog", "exec/duckdb", "sql/dialect", "sql/edit", "sql/lex", "sql/statement"},
 	"engine/clone":         {"engine/materialized", "engine/cast", "engine/constraint", "engine/definition", "engine/namedtype", "engine/placement", "engine/sequence", "engine/snapshot", "engine/template", "catalog", "sql/past", "sql/statement"},
 	"engine/function":      {"engine/snapshot", "catalog", "exec/duckdb", "sql/dialect", "sql/inline", "sql/pgcatalog", "sql/statement"},
-	"engine/domain":        {"catalog", "engine/definition", "engine/namedtype", "engine/sequence", "sql/statement"},
+	"engine/domain":        {"catalog", "engine/alteration", "engine/cast", "engine/constraint", "engine/definition", "engine/namedtype", "engine/sequence", "engine/snapshot", "exec/duckdb", "sql/statement"},
 	"engine/alteration":    {"engine/materialized", "engine/cast", "engine/columntype", "engine/comment", "engine/constraint", "engine/definition", "engine/dependency", "engine/index", "engine/ingest", "engine/namedtype", "engine/placement", "engine/sequence", "engine/snapshot", "engine/upkeep", "engine/viewtext", "catalog", "exec/duckdb", "sql/dialect", "sql/edit", "sql/lex", "sql/past", "sql/statement"},
 	"engine/outcome":       {},
 	"engine/systemtable":   {"engine/account", "engine/facts", "engine/history", "engine/member", "engine/overdue", "engine/reader", "engine/split", "engine/upkeep", "catalog", "exec/duckdb"},

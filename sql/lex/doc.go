@@ -30,6 +30,7 @@
 //   - lex.L1: the tokens of a text and the blanks between them are the text, byte for byte and in order. Whatever the
 //     text, nothing panics.
 //   - lex.L2: where PostgreSQL's lexer finds tokens the dialect PostgreSQL does, of the same kinds.
+//   - lex.L4: Split's pieces have the tokens of the text in their order, without the semicolons between them.
 //   - lex.L3: Name of Quote(s) is s, for every s that is not empty; Same(a, b) is Fold(a) == Fold(b).
 //
 // Names are here, and not in a package of their own, because quoting and folding are the lexer's rules read backwards.

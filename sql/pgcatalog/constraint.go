@@ -62,7 +62,7 @@ func constraintRows(relations []Relation, types []Type, oids map[string]uint32) 
 	for _, t := range types {
 		for i := range t.constraints() {
 			k := &t.Domain.Constraints[i]
-			add(constraintOID(t.OID, k.Name), 0, t.OID, oids[t.Schema], k)
+			add(constraintOID(t.OID, k.FirstName), 0, t.OID, oids[t.Schema], k)
 		}
 	}
 	for i := range relations {

@@ -276,6 +276,9 @@ func commentRows(relations []Relation, types []Type, schemas []Schema, oids map[
 			class = classFunction
 		}
 		add(t.OID, class, 0, t.Comment)
+		for _, k := range t.constraints() {
+			add(constraintOID(t.OID, k.FirstName), classConstraint, 0, k.Comment)
+		}
 	}
 	for i := range relations {
 		r := &relations[i]

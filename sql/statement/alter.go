@@ -9,7 +9,7 @@ import (
 
 // AlterTable changes a table's columns: all of its actions, or none.
 type AlterTable struct {
-	Object   Object // MaterializedView; empty: a table
+	Object   Object // MaterializedView; Domain, which is altered as its one column; empty: a table
 	Name     Name
 	IfExists bool
 	Actions  []Action
@@ -28,7 +28,7 @@ func (k *DropConstraint) Alter() *AlterTable {
 
 // SetSchema is ALTER TABLE … SET SCHEMA, or of a sequence.
 type SetSchema struct {
-	Object   Object // Sequence, MaterializedView; empty: a table
+	Object   Object // Sequence, MaterializedView, Type, Domain; empty: a table
 	Name     Name
 	IfExists bool
 	Schema   string
@@ -46,10 +46,10 @@ type Action struct {
 	// Definition is the column of AddColumn, or the type of SetType. Constraints are those of an AddColumn or AddKey.
 	Definition  Column
 	Constraints []Constraint
-	To          string // of RenameColumn
+	To          string // of RenameColumn and RenameConstraint
 	Default     string // of SetDefault, an expression
 	Using       string // of SetType, an expression; empty: none
-	Constraint  string // of RemoveConstraint
+	Constraint  string // of RemoveConstraint, RenameConstraint and ValidateConstraint
 	// Identity of AddIdentity and SetIdentity; SetsGenerated: GENERATED was written of the latter.
 	Identity      *Identity
 	SetsGenerated bool
@@ -63,21 +63,23 @@ type ActionKind string
 
 // The kinds.
 const (
-	DropColumn       ActionKind = "drop column"
-	RemoveConstraint ActionKind = "drop constraint"
-	SetType          ActionKind = "set type"
-	AddColumn        ActionKind = "add column"
-	SetDefault       ActionKind = "set default"
-	DropDefault      ActionKind = "drop default"
-	DropNotNull      ActionKind = "drop not null"
-	SetNotNull       ActionKind = "set not null"
-	AddKey           ActionKind = "add constraint"
-	RenameColumn     ActionKind = "rename column"
-	AddIdentity      ActionKind = "add identity"
-	SetIdentity      ActionKind = "set identity"
-	DropIdentity     ActionKind = "drop identity"
-	DropExpression   ActionKind = "drop expression"
-	RestoreTo        ActionKind = "restore"
+	DropColumn         ActionKind = "drop column"
+	RemoveConstraint   ActionKind = "drop constraint"
+	SetType            ActionKind = "set type"
+	AddColumn          ActionKind = "add column"
+	SetDefault         ActionKind = "set default"
+	DropDefault        ActionKind = "drop default"
+	DropNotNull        ActionKind = "drop not null"
+	SetNotNull         ActionKind = "set not null"
+	AddKey             ActionKind = "add constraint"
+	RenameColumn       ActionKind = "rename column"
+	AddIdentity        ActionKind = "add identity"
+	SetIdentity        ActionKind = "set identity"
+	DropIdentity       ActionKind = "drop identity"
+	DropExpression     ActionKind = "drop expression"
+	RestoreTo          ActionKind = "restore"
+	RenameConstraint   ActionKind = "rename constraint" // of a domain
+	ValidateConstraint ActionKind = "validate constraint"
 )
 
 // actions reads what stands behind the name of ALTER TABLE, from the first action on.
@@ -236,19 +238,10 @@ func (c *cursor) alterColumn() (a Action, err error) {
 	if ok, err := c.alterIdentity(&a); ok || err != nil {
 		return a, err
 	}
+	if ok, err := c.promise(&a); ok || err != nil {
+		return a, err
+	}
 	switch {
-	case c.accept("set", "default"):
-		a.Kind = SetDefault
-		a.Default = c.until(func(_, t lex.Token) bool { return isEnd(t) })
-		if a.Default == "" {
-			return a, c.unexpected()
-		}
-	case c.accept("drop", "default"):
-		a.Kind = DropDefault
-	case c.accept("set", "not", "null"):
-		a.Kind = SetNotNull
-	case c.accept("drop", "not", "null"):
-		a.Kind = DropNotNull
 	case c.accept("set", "data", "type"), c.accept("type"):
 		a.Kind = SetType
 		a.Definition = Column{Name: a.Column, At: a.At}
@@ -271,4 +264,24 @@ func (c *cursor) alterColumn() (a Action, err error) {
 		return a, c.refuseAlter(Table)
 	}
 	return a, nil
+}
+
+// promise reads what a column has or has not, or a domain.
+func (c *cursor) promise(a *Action) (ok bool, err error) {
+	switch {
+	case c.accept("set", "default"):
+		a.Kind = SetDefault
+		if a.Default = c.until(func(_, t lex.Token) bool { return isEnd(t) }); a.Default == "" {
+			err = c.unexpected()
+		}
+	case c.accept("drop", "default"):
+		a.Kind = DropDefault
+	case c.accept("set", "not", "null"):
+		a.Kind = SetNotNull
+	case c.accept("drop", "not", "null"):
+		a.Kind = DropNotNull
+	default:
+		return false, nil
+	}
+	return true, err
 }

@@ -12,7 +12,7 @@ type Comment struct {
 	Object Object // Table, View, Schema, Sequence, Type, Index, or what stands in Column or Constraint of a table
 	Name   Name   // of the object, or the table
 	Column string
-	// Constraint of a table; empty: the comment is about the object or the column.
+	// Constraint of a table, or of a domain; empty: the comment is about the object or the column.
 	Constraint string
 	Text       string
 	Signature  []string // of a function: the types of its parameters; nil: none are said
@@ -44,10 +44,9 @@ func (c *cursor) comment() (any, error) {
 		if k.Constraint, ok = c.identifier(); !ok {
 			return nil, c.unexpected()
 		}
-		if c.peek(0).Is("on") && c.peek(1).Is("domain") {
-			return nil, c.refuse("COMMENT ON CONSTRAINT of a domain", "COMMENT ON DOMAIN is kept.")
-		}
-		if !c.accept("on") {
+		if c.accept("on", "domain") {
+			k.Object = Domain
+		} else if !c.accept("on") {
 			return nil, c.unexpected()
 		}
 		k.Name, err = c.name()

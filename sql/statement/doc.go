@@ -24,7 +24,6 @@
 //     Insert.Query may be two pieces, With and the query. Names are folded and unquoted, options without quotes.
 //   - S2: Parse never fails on what only DuckDB understands; it fails on heads that it must understand itself and
 //     cannot.
-//   - S3: Split's pieces have the tokens of the text in their order, without the semicolons between them.
 //   - S4: whatever the text, nothing panics, and PostgreSQL's parser sees no text that could overflow its stack.
 //   - S5: a text that Numbered has written means to PostgreSQL's parser what the user's means, and is left as it is by
 //     it.

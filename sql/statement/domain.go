@@ -61,6 +61,52 @@ func (c *cursor) createDomain() (_ any, err error) {
 	return t, c.finish()
 }
 
+// alterDomain reads behind ALTER DOMAIN.
+func (c *cursor) alterDomain() (any, error) {
+	name, err := c.name()
+	if err != nil {
+		return nil, err
+	}
+	a, named := Action{Column: DomainValue, At: c.position(c.peek(0).Start)}, true
+	switch {
+	case c.accept("rename", "to"):
+		if a.To, named = c.identifier(); named {
+			return &Rename{Object: Domain, Name: name, To: a.To}, c.finish()
+		}
+	case c.accept("set", "schema"):
+		return c.setSchema(&SetSchema{Object: Domain, Name: name})
+	case c.accept("rename", "constraint"):
+		a.Kind = RenameConstraint
+		if a.Constraint, named = c.identifier(); named && c.accept("to") {
+			a.To, named = c.identifier()
+		}
+		named = named && a.To != ""
+	case c.accept("validate", "constraint"):
+		a.Kind = ValidateConstraint
+		a.Constraint, named = c.identifier()
+	case c.peek(0).Is("drop") && c.peek(1).Is("constraint"):
+		a, err = c.action(&name)
+	case c.peek(0).Is("add") && startsKey(c.peek(1)):
+		c.next()
+		a.Kind, a.Constraints = AddKey, make([]Constraint, 1)
+		a.Constraints[0], err = c.tableConstraint()
+		if kind := a.Constraints[0].Kind; err == nil && kind != Check {
+			return nil, &sqlerror.Error{State: "42601", Message: string(kind) + " constraints not possible for domains"}
+		}
+	default:
+		if named, err = c.promise(&a); !named && err == nil {
+			return nil, c.refuseAlter(Domain)
+		}
+	}
+	if err == nil && !named {
+		err = c.unexpected()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &AlterTable{Object: Domain, Name: name, Actions: []Action{a}}, c.finish()
+}
+
 // notOfDomains is the error of what no domain can have.
 func (c *cursor) notOfDomains(at int) error {
 	for word, what := range map[string]string{

@@ -137,7 +137,7 @@ func (c *cursor) alter() (any, error) {
 	case Type:
 		return c.alterType()
 	case Domain:
-		return nil, c.refuse("ALTER DOMAIN", "Make another domain, and columns of it.")
+		return c.alterDomain()
 	}
 	ifExists := c.accept("if", "exists")
 	c.accept("only")

@@ -272,9 +272,9 @@ func texts(v reflect.Value, visit func(field, text string)) {
 	}
 }
 
-// checkSplit attacks S3: pieces lie in the text one behind the other, and nothing but blanks and semicolons between them.
+// checkSplit attacks lex.L4: pieces lie in the text one behind the other, and nothing but blanks and semicolons between them.
 func split(sql string) (pieces []string) {
-	for _, piece := range statement.Split(lex.Client.Text(sql)) {
+	for _, piece := range lex.Split(lex.Client.Text(sql)) {
 		pieces = append(pieces, piece.SQL)
 	}
 	return pieces

@@ -103,7 +103,7 @@ func failureOf(err error) error {
 
 // Split cuts a text into its statements.
 func Split(sql string) (texts []string) {
-	for _, text := range statement.Split(lex.Client.Text(sql)) {
+	for _, text := range lex.Split(lex.Client.Text(sql)) {
 		texts = append(texts, text.SQL)
 	}
 	return texts

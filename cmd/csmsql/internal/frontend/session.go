@@ -40,7 +40,7 @@ var (
 )
 
 // Split implements wire.Session.
-func (s *session) Split(text *lex.Text) ([]*lex.Text, error) { return statement.Split(text), nil }
+func (s *session) Split(text *lex.Text) ([]*lex.Text, error) { return lex.Split(text), nil }
 
 // Prepare implements wire.Session.
 func (s *session) Prepare(ctx context.Context, text *lex.Text, declared []uint32) (wire.Statement, error) {

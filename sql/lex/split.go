@@ -1,24 +1,20 @@
-package statement
+package lex
 
-import (
-	"strings"
+import "strings"
 
-	"github.com/csmsql/csmsql/sql/lex"
-)
-
-// Split cuts a text into its statements, each a piece of it without its semicolon and without spaces around it (S3). A
+// Split cuts a text into its statements, each a piece of it without its semicolon and without spaces around it (lex.L4). A
 // text in which a string or comment does not end is one statement, whose Parse says what is wrong with it.
-func Split(read *lex.Text) []*lex.Text {
-	var out []*lex.Text
+func Split(read *Text) []*Text {
+	var out []*Text
 	start, last := -1, 0 // of the statement that is being read
 	var within body
 	for at := 0; ; {
 		t := read.Next(at)
 		at = t.End()
 		switch {
-		case t.Kind == lex.Incomplete:
-			return []*lex.Text{lex.Client.Text(strings.TrimSpace(read.SQL))}
-		case t.Kind != lex.End && (!t.Is(";") || within.ends > 0):
+		case t.Kind == Incomplete:
+			return []*Text{Client.Text(strings.TrimSpace(read.SQL))}
+		case t.Kind != End && (!t.Is(";") || within.ends > 0):
 			if start < 0 {
 				start, within = t.Start, body{isCreate: t.Is("create")}
 			}
@@ -28,7 +24,7 @@ func Split(read *lex.Text) []*lex.Text {
 		case start >= 0:
 			out = append(out, read.Part(start, last))
 		}
-		if t.Kind == lex.End {
+		if t.Kind == End {
 			return out
 		}
 		start = -1
@@ -42,9 +38,9 @@ type body struct {
 	ends             int
 }
 
-func (b *body) take(t lex.Token) {
+func (b *body) take(t Token) {
 	switch {
-	case !b.isCreate || t.Kind != lex.Word:
+	case !b.isCreate || t.Kind != Word:
 	case b.ends > 0 && t.Is("case"), b.begins && t.Is("atomic"):
 		b.ends++
 	case b.ends > 0 && t.Is("end"):
