@@ -1,6 +1,7 @@
 package alteration
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -204,6 +205,9 @@ func (a *alteration) counted(former *catalog.TableVersion) error {
 				return a.otherwise(former, fmt.Sprintf("the domain of column %s is gone", f.Name))
 			}
 		}
+	}
+	if column, err := namedtype.Altered(contents, former.Table().Columns); column != "" || err != nil {
+		return cmp.Or(err, a.otherwise(former, fmt.Sprintf("the domain of column %s has been altered", column)))
 	}
 	for _, view := range sequence.OwnedBy(contents, a.table.ID, "") {
 		if d, _ := sequence.Of(view); d.Identity && !identity[d.Column] {

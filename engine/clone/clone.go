@@ -1,6 +1,7 @@
 package clone
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -108,6 +109,11 @@ func (s source) whole(v *snapshot.View) error {
 			return sqlerror.New("0A000", "CLONE of table %q is not supported: rows are not held to its key %q",
 				now.Name.Name, k.Name).WithHint("ALTER TABLE … DROP CONSTRAINT, and ADD it again.")
 		}
+	}
+	if column, err := namedtype.Altered(v.Contents, table.Columns); column != "" || err != nil {
+		e := sqlerror.New("0A000", "the domain of column %q of table %q has been altered since version %d", column,
+			now.Name.Name, s.version.Version())
+		return cmp.Or(err, error(e.WithHint("CREATE TABLE … AS SELECT * FROM … AT (…) copies its rows.")))
 	}
 	p, err := placement.Parse(now.Placement)
 	if err != nil {

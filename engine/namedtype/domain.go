@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -122,6 +123,37 @@ func PutDomain(tx *catalog.Transaction, from catalog.TableName, is *catalog.User
 		}
 	}
 	return nil
+}
+
+// Altered is a column of a former version of a table whose domain says something else of it by now; empty: none.
+func Altered(contents *catalog.Contents, columns *arrow.Schema) (column string, err error) {
+	had, err := constraint.Of(columns)
+	if err != nil {
+		return "", err
+	}
+	has, err := WithDomains(contents, "", columns, nil)
+	if err != nil {
+		return "", err
+	}
+	had = slices.DeleteFunc(had, func(k constraint.Constraint) bool { return k.Domain == 0 })
+	for _, lists := range [][2][]constraint.Constraint{{had, has}, {has, had}} {
+		for _, k := range lists[0] {
+			if !slices.ContainsFunc(lists[1], func(o constraint.Constraint) bool {
+				return o.Name == k.Name && o.Expression == k.Expression && o.Says == k.Says
+			}) {
+				return k.Columns[0], nil
+			}
+		}
+	}
+	for _, f := range columns.Fields() {
+		if number, of := constraint.DomainOf(f); of {
+			t, _ := contents.TypeOf(catalog.TableID(number)) // or WithDomains has failed
+			if value, _ := cast.Default(t.Domain.Field(0)); value != constraint.DomainDefault(f) {
+				return f.Name, nil
+			}
+		}
+	}
+	return "", nil
 }
 
 // InDomain tells whether a column is one of a domain.

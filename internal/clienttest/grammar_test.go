@@ -12,7 +12,6 @@ import (
 	"github.com/csmsql/csmsql/internal/grammar"
 	"github.com/csmsql/csmsql/internal/sqllist"
 	"github.com/csmsql/csmsql/sql/lex"
-	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // split is a text's statements, as the frontend finds them.
