@@ -92,7 +92,8 @@ func (a *alter) check(name string) int {
 func (a *alter) missing(action statement.Action) error {
 	switch {
 	case action.Kind == statement.RenameConstraint:
-		return sqlerror.New("42704", "constraint %q for domain %s does not exist", action.Constraint, a.domain.Name.Name)
+		return sqlerror.New("42704", "constraint %q for domain %s does not exist", action.Constraint,
+			a.domain.Name.Name)
 	case action.Exists:
 		a.Notice(fmt.Sprintf("constraint %q of domain %q does not exist, skipping", action.Constraint, a.called), "")
 		return nil
