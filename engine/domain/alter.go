@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/mention"
 	"github.com/csmsql/csmsql/engine/alteration"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/constraint"
@@ -162,7 +163,8 @@ func (a *alter) add(ctx context.Context, r *definition.Reader, w statement.Const
 
 // columns visits the columns of the domain, as the transaction has them.
 func (a *alter) columns(visit func(v *catalog.TableVersion, at int) error) error {
-	for _, v := range a.tx.Contents().Tables() {
+	of := mention.Mention{Kind: mention.Type, Number: uint64(a.domain.ID)}
+	for _, v := range a.tx.Contents().Mentioning(of) {
 		for at, f := range v.Table().Columns.Fields() {
 			if !namedtype.InDomain(f, a.domain) {
 				continue

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/mention"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
@@ -101,7 +102,7 @@ func PutDomain(tx *catalog.Transaction, from catalog.TableName, is *catalog.User
 	if err := tx.RedefineType(from, is); err != nil {
 		return err
 	}
-	for _, v := range tx.Contents().Tables() {
+	for _, v := range tx.Contents().Mentioning(mention.Mention{Kind: mention.Type, Number: uint64(is.ID)}) {
 		table := v.Table()
 		if !slices.ContainsFunc(table.Columns.Fields(), func(f arrow.Field) bool { return InDomain(f, is) }) {
 			continue

@@ -2,8 +2,8 @@ package lex
 
 import "strings"
 
-// Split cuts a text into its statements, each a piece of it without its semicolon and without spaces around it (lex.L4).
-// A text in which a string or comment does not end is one statement, whose Parse says what is wrong with it.
+// Split cuts a text into its statements, each a piece of it without its semicolon and without spaces around it
+// (lex.L4). A text in which a string or comment does not end is one statement, whose Parse says what is wrong with it.
 func Split(read *Text) []*Text {
 	var out []*Text
 	start, last := -1, 0 // of the statement that is being read
