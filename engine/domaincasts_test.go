@@ -101,6 +101,55 @@ func TestCastsToDomains(t *testing.T) {
 	}
 }
 
+// Statements of all kinds hold what they cast to a domain to it.
+func TestStatementsThatCastToDomains(t *testing.T) {
+	s := session(t, open(t, func(c *engine.Config) { c.Dialect = engine.DialectPostgres }))
+	exec(t, s, "CREATE DOMAIN d AS int CHECK (VALUE > 0)")
+	exec(t, s, "CREATE TABLE t (k int PRIMARY KEY, a int); CREATE TEMP TABLE own (k int, a int)")
+	for _, c := range []struct{ before, text string }{
+		{"", "INSERT INTO t VALUES (1, %::d) RETURNING a::d"},
+		{"", "INSERT INTO t VALUES (1, 5) RETURNING (a - 5 + %)::d"},
+		{"INSERT INTO t VALUES (1, 5)", "INSERT INTO t VALUES (1, 2) ON CONFLICT (k) DO UPDATE SET a = (excluded.a - 2 + %)::d"},
+		{"INSERT INTO t VALUES (1, 5)", "MERGE INTO t USING (SELECT 1 AS k) AS u ON t.k = u.k WHEN MATCHED THEN UPDATE SET a = %::d"},
+		{"INSERT INTO t VALUES (1, 5)", "MERGE INTO t USING (SELECT %::d AS k) AS u ON t.k = u.k WHEN MATCHED THEN DELETE"},
+		{"INSERT INTO t VALUES (1, 5)", "UPDATE t SET a = u.x::d FROM (SELECT % AS x) AS u"},
+		{"INSERT INTO t VALUES (1, 5)", "UPDATE t SET (k, a) = (SELECT 1, %::d)"},
+		{"INSERT INTO t VALUES (1, 5)", "DELETE FROM t USING (SELECT %::d AS x) AS u WHERE u.x = t.k"},
+		{"INSERT INTO t VALUES (1, 5)", "SELECT a FROM t WHERE (k - 1 + %)::d = 1 FOR UPDATE"},
+		{"", "WITH w AS (INSERT INTO t VALUES (1, %::d) RETURNING a) SELECT a FROM w"},
+		{"", "INSERT INTO own VALUES (1, %::d)"},
+		{"INSERT INTO own VALUES (1, 5)", "UPDATE own SET a = %::d"},
+		{"INSERT INTO own VALUES (1, 5)", "DELETE FROM own WHERE a = %::d"},
+		{"", "CREATE TEMP TABLE made AS SELECT %::d AS a"},
+		{"", "SELECT * FROM (VALUES (%::d)) AS v (x)"},
+		{"", "SELECT %::d UNION ALL SELECT 2"},
+		{"", "SELECT sum(x) FROM generate_series(1, %::d) AS g (x)"},
+		{"", "SELECT * FROM (SELECT 1 AS a) AS u JOIN LATERAL (SELECT (u.a - 1 + %)::d AS b) AS l ON true"},
+		{"", "SELECT 1 ORDER BY %::d"},
+		{"", "SELECT 1 LIMIT %::d"},
+		{"", "EXPLAIN ANALYZE SELECT %::d"},
+		{"PREPARE p AS SELECT $1::d", "EXECUTE p(%)"},
+	} {
+		for value, want := range map[string]string{"1": "", "0": "23514"} {
+			exec(t, s, "BEGIN")
+			if c.before != "" {
+				exec(t, s, strings.ReplaceAll(c.before, "%", value))
+			}
+			_, err := tryRows(s, strings.ReplaceAll(c.text, "%", value))
+			exec(t, s, "ROLLBACK")
+			if want == "" {
+				require.NoError(t, err, "%.100s", c.text)
+			} else {
+				require.Error(t, err, "%.100s", c.text)
+				require.Equal(t, want, state(t, err), "%.100s: %v", c.text, err)
+			}
+			if c.before == "PREPARE p AS SELECT $1::d" {
+				exec(t, s, "DEALLOCATE p")
+			}
+		}
+	}
+}
+
 // What is prepared follows a domain.
 func TestPreparedCastsFollowDomains(t *testing.T) {
 	e := open(t, func(c *engine.Config) { c.Dialect = engine.DialectPostgres })

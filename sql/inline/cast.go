@@ -140,6 +140,8 @@ func (w *castWriter) read(parsed *pg.ParseResult) error {
 	slices.SortStableFunc(w.casts, func(a, b domainCast) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
 	})
+	// The tree of SET (a, b) = (SELECT …) has the query twice.
+	w.casts = slices.CompactFunc(w.casts, func(a, b domainCast) bool { return a.operand == b.operand })
 	return nil
 }
 
