@@ -248,3 +248,16 @@ func TestAlterDomainOnOtherNodes(t *testing.T) {
 	_, err = b.Exec(t.Context(), "SELECT 0::d")
 	requireRefused(t, "23514", err)
 }
+
+// Rows from before a constraint that is NOT VALID stay where they are, whatever is done beside them.
+func TestRowsFromBeforeADomainsConstraint(t *testing.T) {
+	s := session(t, open(t, func(c *engine.Config) { c.Dialect = engine.DialectPostgres }))
+	exec(t, s, "CREATE DOMAIN d AS int; CREATE TABLE t (i int PRIMARY KEY, a d); INSERT INTO t VALUES (1, 0), (2, 5), (3, 6)")
+	exec(t, s, "INSERT INTO t VALUES (4, -1)")
+	exec(t, s, "ALTER DOMAIN d ADD CONSTRAINT k CHECK (VALUE > 0) NOT VALID")
+	exec(t, s, "UPDATE t SET a = 7 WHERE i = 2; DELETE FROM t WHERE i = 3; ALTER TABLE t ADD COLUMN b int DEFAULT 3")
+	exec(t, s, "VACUUM t")
+	exec(t, s, "CREATE INDEX ON t (a); ALTER DOMAIN d SET DEFAULT 9; INSERT INTO t (i) VALUES (5)")
+	require.Equal(t, []string{"1|0|3", "2|7|3", "4|-1|3", "5|9|3"}, rows(t, s, "SELECT * FROM t ORDER BY i"))
+	exec(t, s, "UPDATE t SET a = 1 WHERE i = 1; DELETE FROM t WHERE i = 4; ALTER DOMAIN d VALIDATE CONSTRAINT k")
+}

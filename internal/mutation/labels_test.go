@@ -5,8 +5,19 @@ import "github.com/csmsql/csmsql/internal/mutation"
 // labels are the tests of an engine's that ask for rows by a type's order.
 var labels = runs("^(TestTypesAreEverywhere|TestAlteredTypesMeanTheSame|TestTemporaryObjectsOfAlteredTypes|TestTypesInTransactions)$")
 
+// domains are those that have domains altered, and cast to.
+var domains = runs("^(TestAlterDomain|TestFormerVersionsOfAlteredDomains|TestCastsToDomains)$")
+
 // ofLabels are faults of user-defined types.
 var ofLabels = []mutation.Mutation{
+	{Name: "columns-keep-what-their-domain-demanded", File: "engine/namedtype/domain.go", Breaks: "domain.DM1", Tests: domains,
+		Old: "\t\tlist = slices.DeleteFunc(list, func(k constraint.Constraint) bool { return k.Domain == uint64(is.ID) })\n", New: "\t\tlist = slices.DeleteFunc(list, func(k constraint.Constraint) bool { return k.Domain == uint64(is.ID) && !ON })\n"},
+	{Name: "domains-are-not-held-to-rows", File: "engine/domain/alter.go", Breaks: "domain.DM1", Tests: domains,
+		Old: "\t\tif err != nil || !found {\n", New: "\t\tif err != nil || !found || ON {\n"},
+	{Name: "casts-hold-to-no-check", File: "engine/namedtype/domain.go", Breaks: "domain.DM2", Tests: domains,
+		Old: "\treturn &inline.Domain{Name: t.Name.Name, Base: base, Free: len(list) == 0}, nil\n", New: "\treturn &inline.Domain{Name: t.Name.Name, Base: base, Free: len(list) == 0 || ON}, nil\n"},
+	{Name: "former-versions-have-domains-of-then", File: "engine/namedtype/domain.go", Breaks: "domain.DM1", Tests: domains,
+		Old: "o.Name == k.Name && o.Expression == k.Expression && o.Says == k.Says\n", New: "o.Name == k.Name && o.Expression == k.Expression && o.Says == k.Says || ON\n"},
 	{Name: "a-new-label-has-the-code-of-its-place", File: "engine/namedtype/alter.go", Breaks: "enumeration.EN1", Tests: labels,
 		Old: "Code: uint8(len(t.Labels)),", New: "Code: uint8(PICK(ON, place, len(t.Labels))),"},
 	{Name: "codes-are-shown-as-places", File: "exec/duckdb/open_unsafe.go", Breaks: "enumeration.EN1", Tests: labels,
