@@ -111,9 +111,8 @@ func (s *Set) decodeRuns(data []byte) error {
 			return fmt.Errorf("%w: a run behind position %d", ErrEncoding, end)
 		}
 		from := end + gap/2
-		for end = from + length; from < end; from++ {
-			s.Add(int64(from))
-		}
+		end = from + length
+		s.appendRun(int64(from), int64(end))
 	}
 	return nil
 }

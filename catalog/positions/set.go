@@ -41,6 +41,22 @@ func (s *Set) Add(at int64) bool {
 	return true
 }
 
+// appendRun puts the positions [from, to) in, of which none is there yet; from is below to.
+func (s *Set) appendRun(from, to int64) {
+	s.count += to - from
+	first, last := from/wordBits, (to-1)/wordBits
+	for i := first; i <= last; i++ {
+		word := ^uint64(0)
+		if i == first {
+			word <<= from % wordBits
+		}
+		if i == last {
+			word &= ^uint64(0) >> (wordBits - 1 - (to-1)%wordBits)
+		}
+		s.words[i] |= word
+	}
+}
+
 // Has tells whether a position is in it.
 func (s *Set) Has(at int64) bool {
 	return s != nil && at >= 0 && at < s.rows && s.words[at/wordBits]>>(at%wordBits)&1 == 1

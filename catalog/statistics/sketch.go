@@ -120,7 +120,7 @@ func (s Sketch) Estimate() int64 {
 	const m = float64(SketchBytes)
 	sum, empty := 0.0, 0
 	for _, r := range s {
-		sum += math.Ldexp(1, -int(r))
+		sum += math.Float64frombits((1023 - uint64(r)) << 52) // 2^-r, which Ldexp takes long for
 		if r == 0 {
 			empty++
 		}
