@@ -42,8 +42,8 @@
 //     all see it whole.
 //   - P8: a text that Calls nothing means without Install what it means with it. So a process that attaches, and asks
 //     for rows alone, does not pay for it.
-//   - P7: what Rewrite writes is read as the tree that it made: no parenthesis that matters is left out. See
-//     deparse.go.
+//   - P7: what Rewrite writes is read as the tree that it made: no parenthesis that matters is left out
+//     (deparse.DP1).
 //
 // # What it does not do
 //

@@ -48,16 +48,16 @@ var operatorClasses = sync.OnceValues(func() (map[operatorClass]uint32, error) {
 	t := m.relations[pgCatalog+".pg_opclass"].static
 	list := map[operatorClass]uint32{}
 	read := func(row []*string, column string) uint32 {
-		n, wrong := strconv.ParseUint(t.text(row, column), 10, 32)
+		n, wrong := strconv.ParseUint(t.Text(row, column), 10, 32)
 		if wrong != nil {
 			err = wrong
 		}
 		return uint32(n)
 	}
-	for _, row := range t.rows {
+	for _, row := range t.Rows {
 		oid, method := read(row, "oid"), read(row, "opcmethod")
-		list[operatorClass{method: method, name: t.text(row, "opcname")}] = oid
-		if t.text(row, "opcdefault") == "t" {
+		list[operatorClass{method: method, name: t.Text(row, "opcname")}] = oid
+		if t.Text(row, "opcdefault") == "t" {
 			list[operatorClass{method: method, of: read(row, "opcintype")}] = oid
 		}
 	}

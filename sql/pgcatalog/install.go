@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/pgcatalog/copytext"
 )
 
 // Schemas of DuckDB that hold what this package makes: functions that any statement may call in the users' database,
@@ -163,7 +164,7 @@ func (m *model) writeTables(b *strings.Builder) error {
 			r.writeTable(b, catalogSchema+"."+r.staticName())
 		}
 	}
-	t, err := readCopy(readFile("columns.tsv"))
+	t, err := copytext.Read(readFile("columns.tsv"))
 	if err != nil {
 		return err
 	}
@@ -171,7 +172,7 @@ func (m *model) writeTables(b *strings.Builder) error {
 	b.WriteString("CREATE TABLE " + catalogSchema + ".system_relation AS SELECT schema, schema_oid, relation_oid, relation, kind, row_type, CAST(count(*) AS SMALLINT) AS columns FROM " +
 		catalogSchema + ".system_column GROUP BY ALL;\n")
 	for target, file := range map[string]string{"type_display": "type_display.tsv", "function_display": "function_display.tsv", "keywords": "pg_keywords.tsv"} {
-		if t, err = readCopy(readFile(file)); err != nil {
+		if t, err = copytext.Read(readFile(file)); err != nil {
 			return fmt.Errorf("the system catalogs' %s: %w", file, err)
 		}
 		writeRows(b, catalogSchema+"."+target, t, map[string]string{"oid": "UINTEGER"})
@@ -179,14 +180,14 @@ func (m *model) writeTables(b *strings.Builder) error {
 	return nil
 }
 
-func writeRows(b *strings.Builder, target string, t *table, types map[string]string) {
-	columns := make([]columnSource, len(t.columns))
-	for i, name := range t.columns {
+func writeRows(b *strings.Builder, target string, t *copytext.Table, types map[string]string) {
+	columns := make([]columnSource, len(t.Columns))
+	for i, name := range t.Columns {
 		columns[i] = columnSource{name: name, duckType: "VARCHAR"}
 		if duckType, ok := types[name]; ok {
 			columns[i].duckType = duckType
 		}
-		for _, row := range t.rows {
+		for _, row := range t.Rows {
 			columns[i].values = append(columns[i].values, row[i])
 		}
 	}
@@ -213,19 +214,19 @@ func (r *systemRelation) writeTable(b *strings.Builder, target string) {
 		b.WriteString(lex.Quote(c.name) + " " + duckType(c.typeName))
 	}
 	b.WriteString(");\n")
-	if r.static == nil || len(r.static.rows) == 0 {
+	if r.static == nil || len(r.static.Rows) == 0 {
 		return
 	}
 	given := map[string]bool{}
 	var columns []columnSource
 	for _, c := range r.columns {
-		at := r.static.column(c.name)
+		at := r.static.Column(c.name)
 		if at < 0 {
 			continue
 		}
 		given[c.name] = true
 		s := columnSource{name: c.name, duckType: duckType(c.typeName)}
-		for _, row := range r.static.rows {
+		for _, row := range r.static.Rows {
 			s.values = append(s.values, listText(s.duckType, row[at]))
 		}
 		columns = append(columns, s)

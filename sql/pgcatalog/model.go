@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/csmsql/csmsql/sql/pgcatalog/copytext"
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
@@ -25,9 +26,9 @@ type systemRelation struct {
 	oid          int64
 	table        bool // no view
 	columns      []systemColumn
-	sources      []source // the SELECTs that give it rows
-	static       *table   // its static rows, nil if there are none
-	alone        bool     // the sources read the static rows themselves
+	sources      []source        // the SELECTs that give it rows
+	static       *copytext.Table // its static rows, nil if there are none
+	alone        bool            // the sources read the static rows themselves
 }
 
 // source is a SELECT of relations.sql.
@@ -76,16 +77,16 @@ func loadModel() (*model, error) {
 }
 
 func (m *model) loadColumns() error {
-	t, err := readCopy(readFile("columns.tsv"))
+	t, err := copytext.Read(readFile("columns.tsv"))
 	if err != nil {
 		return fmt.Errorf("columns.tsv: %w", err)
 	}
-	for _, row := range t.rows {
-		key := t.text(row, "schema") + "." + t.text(row, "relation")
+	for _, row := range t.Rows {
+		key := t.Text(row, "schema") + "." + t.Text(row, "relation")
 		r := m.relations[key]
 		if r == nil {
-			r = &systemRelation{schema: t.text(row, "schema"), name: t.text(row, "relation"), table: t.text(row, "kind") == "r"}
-			if r.oid, err = strconv.ParseInt(t.text(row, "relation_oid"), 10, 32); err != nil {
+			r = &systemRelation{schema: t.Text(row, "schema"), name: t.Text(row, "relation"), table: t.Text(row, "kind") == "r"}
+			if r.oid, err = strconv.ParseInt(t.Text(row, "relation_oid"), 10, 32); err != nil {
 				return fmt.Errorf("columns.tsv: %w", err)
 			}
 			m.relations[key] = r
@@ -93,12 +94,12 @@ func (m *model) loadColumns() error {
 			if key == pgCatalog+".pg_settings" {
 				r.static = settingsRows()
 			} else if text := readFile(r.name + ".tsv"); text != "" && r.schema == "pg_catalog" {
-				if r.static, err = readCopy(text); err != nil {
+				if r.static, err = copytext.Read(text); err != nil {
 					return fmt.Errorf("%s.tsv: %w", r.name, err)
 				}
 			}
 		}
-		c := systemColumn{name: t.text(row, "name"), typeName: t.text(row, "type"), notNull: t.text(row, "not_null") == "t"}
+		c := systemColumn{name: t.Text(row, "name"), typeName: t.Text(row, "type"), notNull: t.Text(row, "not_null") == "t"}
 		r.columns = append(r.columns, c)
 		if c.typeName == "oid" || c.typeName == "regproc" {
 			m.oids[c.name] = true

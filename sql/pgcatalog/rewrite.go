@@ -8,8 +8,14 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/csmsql/csmsql/sql/deparse"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/tree"
 )
+
+// errOtherwise is of a query that the deparser writes as another one, which nobody has seen yet (P7).
+var errOtherwise = sqlerror.New("0A000", "the query cannot be translated for the system catalogs").
+	WithHint("Write its parts as sub-queries, or ask the catalogs by themselves.")
 
 // Rewrite translates a catalog query for DuckDB; any other text is given back as it is (P1). parsed is the text's tree
 // and is left alone. Positions in errors of the rewritten text mean nothing in the user's.
@@ -27,8 +33,8 @@ func Rewrite(sql string, parsed *pg.ParseResult) (string, error) {
 	if len(copied.Stmts) == 1 {
 		w.showVectors(copied.Stmts[0].Stmt.GetSelectStmt())
 	}
-	made := withoutPlaces(proto.Clone(copied).(*pg.ParseResult))
-	out, err := deparse(copied)
+	made := deparse.WithoutPlaces(proto.Clone(copied).(*pg.ParseResult))
+	out, err := deparse.Text(copied)
 	if err != nil {
 		return sql, fmt.Errorf("write a query of the system catalogs: %w", err)
 	}
@@ -36,7 +42,7 @@ func Rewrite(sql string, parsed *pg.ParseResult) (string, error) {
 	if err != nil {
 		return sql, nil //nolint:nilerr // the deparser has gaps, $0 for one; DuckDB's error about the user's own text says more
 	}
-	if !proto.Equal(made, withoutPlaces(read)) {
+	if !proto.Equal(made, deparse.WithoutPlaces(read)) {
 		return sql, errOtherwise
 	}
 	return tree.Percents(out), nil

@@ -3,12 +3,13 @@ package pgcatalog
 import (
 	"strings"
 
+	"github.com/csmsql/csmsql/sql/pgcatalog/copytext"
 	"github.com/csmsql/csmsql/sql/setting"
 )
 
 // settingsRows are the rows of pg_settings, as far as they are the same in every session.
-func settingsRows() *table {
-	t := &table{columns: []string{
+func settingsRows() *copytext.Table {
+	t := &copytext.Table{Columns: []string{
 		"name", "setting", "unit", "category", "short_desc", "extra_desc", "context", "vartype", "min_val", "max_val", "enumvals",
 	}}
 	for _, s := range setting.All() {
@@ -28,17 +29,17 @@ func settingsRows() *table {
 				row = append(row, &text)
 			}
 		}
-		t.rows = append(t.rows, row)
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
 // shownSettings are what SHOW says of all settings in a session that has set none.
-func shownSettings() *table {
-	t := &table{columns: []string{"name", "shown"}}
+func shownSettings() *copytext.Table {
+	t := &copytext.Table{Columns: []string{"name", "shown"}}
 	for _, s := range setting.All() {
 		name, shown := strings.ToLower(s.Name), s.Show(s.Default)
-		t.rows = append(t.rows, []*string{&name, &shown})
+		t.Rows = append(t.Rows, []*string{&name, &shown})
 	}
 	return t
 }

@@ -1,4 +1,4 @@
-package pgcatalog
+package deparse_test
 
 import (
 	"strings"
@@ -7,6 +7,8 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/csmsql/csmsql/sql/deparse"
 )
 
 // holders have a place for an expression, @; held are expressions.
@@ -41,7 +43,7 @@ var (
 	}
 )
 
-// P7: what is written is read as what was there, whatever stands in whatever.
+// DP1: what is written is read as what was there, whatever stands in whatever.
 func TestDeparseKeepsTheTree(t *testing.T) {
 	texts := append([]string(nil), queries...)
 	for _, holder := range holders {
@@ -56,12 +58,12 @@ func TestDeparseKeepsTheTree(t *testing.T) {
 			continue // there is no such expression
 		}
 		tried++
-		want := withoutPlaces(proto.Clone(parsed).(*pg.ParseResult))
-		written, err := deparse(parsed)
+		want := deparse.WithoutPlaces(proto.Clone(parsed).(*pg.ParseResult))
+		written, err := deparse.Text(parsed)
 		require.NoError(t, err, text)
 		again, err := pg.Parse(written)
 		require.NoError(t, err, "%s: %s", text, written)
-		require.True(t, proto.Equal(want, withoutPlaces(again)), "%s: %s", text, written)
+		require.True(t, proto.Equal(want, deparse.WithoutPlaces(again)), "%s: %s", text, written)
 	}
 	require.Greater(t, tried, len(texts)*9/10)
 }

@@ -1,28 +1,32 @@
-package pgcatalog
+// Package deparse writes trees of PostgreSQL's parser as text that is read as the same tree.
+//
+//	tree ─► Text ─► text ─► PostgreSQL's parser ─► the same tree, but for WithoutPlaces
+//
+// Invariants:
+//
+//   - DP1: what is written is read as what was there, whatever stands in whatever.
+//
+// It has no locks and changes the tree that it is given.
+package deparse
 
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
-// deparse writes a tree as text. It changes the tree: the deparser leaves out parentheses that expressions need, so
+// Text writes a tree. It changes the tree: the deparser leaves out parentheses that expressions need, so
 // that (a OR b) IS NULL would become a OR b IS NULL, and (a = b) IN (c, d) would be no SQL. So operands that are
 // more than a name or a value get their own.
-func deparse(parsed *pg.ParseResult) (string, error) {
+func Text(parsed *pg.ParseResult) (string, error) {
 	parenthesize(parsed.ProtoReflect())
 	return pg.Deparse(parsed)
 }
 
-// errOtherwise is of a query that the deparser writes as another one, which nobody has seen yet (P7).
-var errOtherwise = sqlerror.New("0A000", "the query cannot be translated for the system catalogs").
-	WithHint("Write its parts as sub-queries, or ask the catalogs by themselves.")
-
-// withoutPlaces takes the positions in the text out of a tree, and the modifiers of types, which a tree that was
+// WithoutPlaces takes the positions in the text out of a tree, and the modifiers of types, which a tree that was
 // made need not have.
-func withoutPlaces(parsed *pg.ParseResult) *pg.ParseResult {
+func WithoutPlaces(parsed *pg.ParseResult) *pg.ParseResult {
 	forget(parsed.ProtoReflect())
 	return parsed
 }
@@ -87,21 +91,27 @@ func operand(n *pg.Node) {
 		*pg.Node_XmlExpr:
 		enclose(n)
 	case *pg.Node_SubLink:
-		if x.SubLink.SubLinkType != pg.SubLinkType_EXPR_SUBLINK && x.SubLink.SubLinkType != pg.SubLinkType_EXISTS_SUBLINK {
+		if k := x.SubLink.SubLinkType; k != pg.SubLinkType_EXPR_SUBLINK && k != pg.SubLinkType_EXISTS_SUBLINK {
 			enclose(n)
 		}
 	case *pg.Node_FuncCall:
-		if x.FuncCall.Funcformat == pg.CoercionForm_COERCE_SQL_SYNTAX && len(x.FuncCall.Args) > 1 && lastText(x.FuncCall.Funcname) == "timezone" {
+		f := x.FuncCall
+		if f.Funcformat == pg.CoercionForm_COERCE_SQL_SYNTAX && len(f.Args) > 1 && isTimeZone(f.Funcname) {
 			enclose(n)
 		}
 	}
+}
+
+func isTimeZone(name []*pg.Node) bool {
+	return len(name) > 0 && name[len(name)-1].GetString_().GetSval() == "timezone"
 }
 
 // bare tells what a field or an element can be asked of, (…).f and (…)[1], without parentheses but the deparser's own.
 func bare(n *pg.Node) bool {
 	switch x := n.GetNode().(type) {
 	case *pg.Node_ColumnRef:
-		return !isStar(n)
+		fields := x.ColumnRef.Fields
+		return len(fields) == 0 || fields[len(fields)-1].GetAStar() == nil
 	case *pg.Node_SubLink:
 		return x.SubLink.SubLinkType == pg.SubLinkType_EXPR_SUBLINK
 	case *pg.Node_ParamRef, *pg.Node_FuncCall, *pg.Node_RowExpr, *pg.Node_AArrayExpr, *pg.Node_AIndirection:
