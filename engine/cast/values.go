@@ -89,12 +89,13 @@ type valueList struct {
 // readValues looks at an INSERT's list; nil if it has none, or more than one.
 func readValues(head *statement.Insert) *valueList {
 	l := &valueList{head: head, text: head.Query[len(head.With):]}
-	if !statement.Values(l.text, func(v statement.Value) {
+	if !head.Values(func(v *statement.Value) bool {
 		for v.Column >= len(l.profiles) {
 			l.profiles = append(l.profiles, profile{})
 		}
-		l.profiles[v.Column].add(&v)
+		l.profiles[v.Column].add(v)
 		l.rows = v.Row + 1
+		return true
 	}) {
 		return nil
 	}
@@ -152,10 +153,11 @@ func (l *valueList) typed(schema *arrow.Schema, columns []string) (string, edit.
 		return l.head.Query, nil, nil
 	}
 	l.out = edit.New(l.text)
-	statement.Values(l.text, func(v statement.Value) {
-		if l.failed == nil && v.Column < len(l.fields) {
-			l.write(&v)
+	l.head.Values(func(v *statement.Value) bool {
+		if v.Column < len(l.fields) {
+			l.write(v)
 		}
+		return l.failed == nil
 	})
 	if l.failed != nil {
 		return "", nil, l.failed

@@ -1,6 +1,7 @@
 package constantrows
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,18 +24,28 @@ const (
 // Source is the VALUES list of an INSERT, with each value as its column has it.
 type Source struct {
 	columns    *arrow.Schema
-	kinds      []kind // of the columns
-	cells      []cell // row after row
+	kinds      []kind  // of the columns
+	values     []value // row after row; what is in the place of an open one means nothing
+	bytes      int64   // of their texts
+	open       []open  // in order
 	parameters []duckdb.ParameterType
-	counts     bool // some cells are a sequence's
+	counts     bool // some are a sequence's
 }
 
-// cell is a constant, or a parameter's place.
-type cell struct {
-	value     value
+// open is the place of a value that is not known before the statement runs.
+type open struct {
+	at        int   // its index
 	parameter int   // its number, from 1; 0: none
 	sequence  int64 // of whose values each row takes the next one; 0: of none
 }
+
+// cell is a constant, or open.
+type cell struct {
+	value value
+	open  open
+}
+
+func (c cell) isOpen() bool { return c.open != open{} }
 
 // Of reads the list of an INSERT into a table of these columns; nil if it is not certain what all of it means.
 func Of(head *statement.Insert, columns *arrow.Schema) *Source {
@@ -47,13 +58,7 @@ func Of(head *statement.Insert, columns *arrow.Schema) *Source {
 		return nil
 	}
 	r := reader{source: s, head: head, parameters: map[int]int{}}
-	is := statement.Values(head.Query, func(v statement.Value) {
-		r.width = max(r.width, v.Column+1)
-		if len(r.values) <= valuesMax {
-			r.values = append(r.values, v)
-		}
-	})
-	if !is || !r.run() {
+	if !head.Values(r.take) || !r.finish() {
 		return nil
 	}
 	return s
@@ -79,20 +84,19 @@ func (s *Source) Rows(args []any, next Next) (rows *Rows, ok bool) {
 	if len(args) != len(s.parameters) {
 		return nil, false
 	}
-	r := &Rows{columns: s.columns, kinds: s.kinds, values: make([]value, len(s.cells))}
-	for i, c := range s.cells {
-		column := i % len(s.kinds)
-		if c.sequence != 0 {
+	r := &Rows{columns: s.columns, kinds: s.kinds, values: s.values, bytes: s.bytes}
+	if len(s.open) > 0 {
+		r.values = slices.Clone(s.values)
+	}
+	for _, o := range s.open {
+		if o.sequence != 0 {
 			continue
-		} else if c.parameter == 0 {
-			r.values[i] = c.value
-		} else if r.values[i], ok = s.kinds[column].ofArgument(args[c.parameter-1]); !ok {
+		}
+		v, k := &r.values[o.at], s.kinds[o.at%len(s.kinds)]
+		if *v, ok = k.ofArgument(args[o.parameter-1]); !ok || !k.takes(*v) {
 			return nil, false
 		}
-		if !s.kinds[column].takes(r.values[i]) {
-			return nil, false
-		}
-		r.bytes += int64(len(r.values[i].text))
+		r.bytes += int64(len(v.text))
 	}
 	if ok = r.bytes <= textMax; ok && s.counts {
 		ok = s.count(r, next)
@@ -103,8 +107,8 @@ func (s *Source) Rows(args []any, next Next) (rows *Rows, ok bool) {
 // count gives cells the values of their sequences, in the order of the rows.
 func (s *Source) count(r *Rows, next Next) bool {
 	wanted := map[int64]int{}
-	for _, c := range s.cells {
-		wanted[c.sequence]++
+	for _, o := range s.open {
+		wanted[o.sequence]++
 	}
 	delete(wanted, 0)
 	values := map[int64][]int64{}
@@ -115,15 +119,15 @@ func (s *Source) count(r *Rows, next Next) bool {
 		}
 		values[number] = list
 	}
-	for i, c := range s.cells {
-		if c.sequence == 0 {
+	for _, o := range s.open {
+		if o.sequence == 0 {
 			continue
 		}
-		k, number := s.kinds[i%len(s.kinds)], values[c.sequence][0]
-		if values[c.sequence] = values[c.sequence][1:]; number < k.low || number > k.high {
+		k, number := s.kinds[o.at%len(s.kinds)], values[o.sequence][0]
+		if values[o.sequence] = values[o.sequence][1:]; number < k.low || number > k.high {
 			return false
 		}
-		r.values[i].number = number
+		r.values[o.at].number = number
 	}
 	return true
 }
@@ -132,49 +136,96 @@ func (s *Source) count(r *Rows, next Next) bool {
 type reader struct {
 	source     *Source
 	head       *statement.Insert
-	values     []statement.Value // of the list; longer ones are not read
-	width      int               // of the rows in the list
-	at         []int             // the columns of the table that the list fills, in its order
+	first      []statement.Value // of the first row, until it is over
+	at         []int             // the columns of the table that the list fills, in its order; nil: not known yet
+	blank      []cell            // a row of what the other columns get
+	row        []cell            // the one that is being read
+	last       int               // the column in the list that was read last
 	parameters map[int]int       // number → column of its first place
-	failed     bool
 }
 
-// run reads the list; false: not all of it is certain.
-func (r *reader) run() bool {
-	columns, err := cast.InsertColumns(r.head, r.source.columns, make([]string, r.width))
+// take reads the next value; false: not all of the list is certain.
+func (r *reader) take(v *statement.Value) bool {
+	if v.Row == 0 {
+		r.first = append(r.first, *v)
+		return len(r.first) <= valuesMax
+	}
+	return (r.at != nil || r.begin()) && r.put(v)
+}
+
+// begin finds the columns that the list fills, when its first row is known, and reads that.
+func (r *reader) begin() bool {
+	columns, err := cast.InsertColumns(r.head, r.source.columns, make([]string, len(r.first)))
 	if err != nil {
 		return false
 	}
 	r.at = make([]int, len(columns))
+	r.row = make([]cell, len(r.source.kinds))
+	r.blank = make([]cell, len(r.source.kinds))
 	filled := make([]bool, len(r.source.kinds))
 	for i, c := range columns {
 		r.at[i] = ingest.Index(r.source.columns, c)
 		filled[r.at[i]] = true
 	}
-	blank := make([]cell, len(r.source.kinds))
-	for i := range blank {
+	for i := range r.blank {
+		failed := false
 		if !filled[i] {
-			if blank[i], r.failed = r.fallback(i); r.failed {
-				return false
-			}
+			r.blank[i], failed = r.fallback(i)
+		}
+		if failed {
+			return false
 		}
 	}
-	next := 0 // the column that the next value is of
-	for i := range r.values {
-		v := &r.values[i]
-		switch {
-		case r.failed:
+	for i := range r.first {
+		if !r.put(&r.first[i]) {
 			return false
-		case v.Column != next, len(r.source.cells) > valuesMax: // rows of different lengths
-			return false
-		case v.Column == 0:
-			r.source.cells = append(r.source.cells, blank...)
 		}
-		next = (v.Column + 1) % r.width
-		row := r.source.cells[len(r.source.cells)-len(blank):]
-		row[r.at[v.Column]], r.failed = r.read(v, r.at[v.Column])
 	}
-	return !r.failed && next == 0 && r.typeParameters() && len(r.values) <= valuesMax
+	return true
+}
+
+// put reads a value into its row, and ends that behind its last one.
+func (r *reader) put(v *statement.Value) bool {
+	if v.Column >= len(r.at) || v.Column == 0 && !r.atRow(v.Row) {
+		return false // rows of different lengths
+	}
+	if v.Column == 0 {
+		copy(r.row, r.blank)
+	}
+	failed := false
+	r.last = v.Column
+	r.row[r.at[v.Column]], failed = r.read(v, r.at[v.Column])
+	if !failed && v.Column == len(r.at)-1 {
+		return r.end()
+	}
+	return !failed
+}
+
+// atRow tells whether the rows in front of one are whole.
+func (r *reader) atRow(row int) bool { return len(r.source.values) == row*len(r.source.kinds) }
+
+// end takes the row that was read to the others.
+func (r *reader) end() bool {
+	s := r.source
+	for i, c := range r.row {
+		if c.isOpen() {
+			c.open.at = len(s.values)
+			s.open = append(s.open, c.open)
+		} else if !s.kinds[i].takes(c.value) {
+			return false
+		}
+		s.values = append(s.values, c.value)
+		s.bytes += int64(len(c.value.text))
+	}
+	return len(s.values) <= valuesMax
+}
+
+// finish reads what is left; false: not all of the list is certain.
+func (r *reader) finish() bool {
+	if r.at == nil && !r.begin() {
+		return false
+	}
+	return r.last == len(r.at)-1 && r.typeParameters()
 }
 
 // read is what a value of the list is in a column of the table.
@@ -195,7 +246,7 @@ func (r *reader) read(v *statement.Value, column int) (c cell, failed bool) {
 		if !known {
 			r.parameters[number] = column
 		}
-		return cell{parameter: number}, false
+		return cell{open: open{parameter: number}}, false
 	case statement.DefaultValueWord:
 		return r.fallback(column)
 	}
@@ -217,15 +268,15 @@ func (r *reader) fallback(column int) (out cell, failed bool) {
 	if number, is := sequence.Only(text); is {
 		r.source.counts = true
 		_, integer := integers[r.source.kinds[column].id]
-		return cell{sequence: number}, !integer
+		return cell{open: open{sequence: number}}, !integer
 	}
 	list, count := "VALUES ("+text+")", 0
-	is := statement.Values(list, func(v statement.Value) {
-		if count++; v.Kind == statement.ParameterValue || v.Kind == statement.DefaultValueWord {
-			failed = true
-			return
+	is := statement.Values(list, func(v *statement.Value) bool {
+		count++
+		if failed = v.Kind == statement.ParameterValue || v.Kind == statement.DefaultValueWord; !failed {
+			out.value, failed = r.constant(list, v, column)
 		}
-		out.value, failed = r.constant(list, &v, column)
+		return !failed
 	})
 	return out, failed || !is || count != 1
 }

@@ -24,40 +24,50 @@ const digitsMost = 18
 
 // Constants tells whether a text is INSERT INTO … VALUES of numbers, strings, NULL, TRUE and FALSE.
 func Constants(read *lex.Text) bool {
+	_, is := Rows(read)
+	return is
+}
+
+// Rows is where the last row of a text ends of which Constants is true.
+func Rows(read *lex.Text) (end int, are bool) {
 	if len(read.SQL) > TextMax {
-		return false
+		return 0, false
 	}
 	r := &reader{read: read}
 	if !r.next().Is("insert") || !r.next().Is("into") || !r.name() {
-		return false
+		return 0, false
 	}
 	t := r.next()
 	for t.Is(".") {
 		if !r.name() {
-			return false
+			return 0, false
 		}
 		t = r.next()
 	}
 	if t.Is("(") {
 		if !r.list(r.name) {
-			return false
+			return 0, false
 		}
 		t = r.next()
 	}
 	if !t.Is("values") {
-		return false
+		return 0, false
 	}
 	for {
 		if !r.next().Is("(") || !r.list(r.constant) {
-			return false
+			return 0, false
 		}
+		end = r.at
 		if t = r.next(); t.Is(",") {
 			continue
 		}
 		if t.Is(";") {
 			t = r.next()
 		}
-		return t.Kind == lex.End
+		if t.Kind != lex.End {
+			return 0, false
+		}
+		return end, true
 	}
 }
 
@@ -87,8 +97,20 @@ func (r *reader) list(member func() bool) bool {
 
 func (r *reader) name() bool {
 	t := r.next()
-	return t.Kind == lex.Quoted ||
-		t.Kind == lex.Word && !t.IsAny("values", "select", "default", "overriding", "as", "by")
+	return t.Kind == lex.Quoted || t.Kind == lex.Word && !lex.IsReserved(lex.Fold(t.Text)) && !noNames[lex.Fold(t.Text)]
+}
+
+// noNames are further words that name neither tables nor columns in PostgreSQL unless they are quoted, and those that
+// may stand where names do.
+var noNames = map[string]bool{}
+
+func init() {
+	for _, w := range strings.Fields(`authorization binary by collation concurrently cross current_catalog current_date
+		current_role current_schema current_time current_timestamp current_user fetch freeze full grant ilike inner is
+		isnull join left like localtime localtimestamp natural notnull outer overlaps overriding right session_user similar
+		tablesample user values verbose`) {
+		noNames[w] = true
+	}
 }
 
 func (r *reader) constant() bool {

@@ -6,10 +6,39 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/bulk"
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/tree"
 )
+
+// BU1: what is no name to PostgreSQL is none here.
+func TestNames(t *testing.T) {
+	db, err := duckdb.Open(duckdb.Options{})
+	require.NoError(t, err)
+	defer db.Close()
+	c, err := db.Connect(nil)
+	require.NoError(t, err)
+	defer c.Close()
+	asked, err := c.Prepare("SELECT string_agg(DISTINCT keyword_name, ' ') FROM duckdb_keywords()")
+	require.NoError(t, err)
+	defer asked.Close()
+	rows, err := asked.Execute(t.Context())
+	require.NoError(t, err)
+	defer rows.Close()
+	batch, err := rows.Next()
+	require.NoError(t, err)
+	defer batch.Release()
+	words := strings.Fields(batch.Column(0).ValueStr(0) + " current_schema freeze binary user localtimestamp")
+	require.Greater(t, len(words), 400)
+	for _, word := range words {
+		for _, sql := range []string{"INSERT INTO " + word + " VALUES (1)", "INSERT INTO t (" + word + ") VALUES (1)"} {
+			if _, err := tree.Parse(sql); bulk.Constants(lex.Client.Text(sql)) {
+				require.NoError(t, err, sql)
+			}
+		}
+	}
+}
 
 // BU1: PostgreSQL's parser takes what is one.
 func TestConstants(t *testing.T) {
@@ -33,7 +62,7 @@ func TestConstants(t *testing.T) {
 		"INSERT INTO t VALUES (- 'a')", "INSERT INTO t VALUES (--1)", "INSERT INTO t VALUES ('a)", "INSERT INTO t VALUES (1) RETURNING a",
 		"INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING", "INSERT INTO t SELECT 1", "INSERT INTO t AS u VALUES (1)", "WITH w AS (SELECT 1) INSERT INTO t VALUES (1)",
 		"INSERT INTO t BY NAME VALUES (1)", "INSERT OR REPLACE INTO t VALUES (1)", "INSERT INTO t OVERRIDING USER VALUE VALUES (1)",
-		"INSERT INTO t (a[1]) VALUES (1)", "INSERT INTO t VALUES (NULL IS NULL)", "INSERT INTO t VALUES (1) LIMIT 1", "UPDATE t SET a = (1)",
+		"INSERT INTO user VALUES (1)", "INSERT INTO t (a, left) VALUES (1)", "INSERT INTO t (a[1]) VALUES (1)", "INSERT INTO t VALUES (NULL IS NULL)", "INSERT INTO t VALUES (1) LIMIT 1", "UPDATE t SET a = (1)",
 		"INSERT INTO t VALUES (1" + strings.Repeat(", 1", bulk.TextMax) + ")",
 	} {
 		require.False(t, bulk.Constants(lex.Client.Text(sql)), sql)

@@ -106,7 +106,7 @@ func next(read *lex.Text, sql string) *lex.Text {
 
 // NeedsTypes tells whether the types of what a statement names may say what it means.
 func NeedsTypes(parsed *statement.Statement) bool {
-	if _, is := parsed.Head.(*statement.CreateFunction); is {
+	if _, is := parsed.Head.(*statement.CreateFunction); is || parsed.Constants {
 		return false // its body is read as its user wrote it
 	}
 	return hasTypes(parsed) || mayBeVolatile(parsed.Text)

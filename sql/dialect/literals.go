@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"regexp"
 	"slices"
@@ -16,7 +17,6 @@ import (
 	"github.com/csmsql/csmsql/sql/literal"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
-	"github.com/csmsql/csmsql/sql/statement"
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
@@ -105,8 +105,28 @@ func mayTranslate(read *lex.Text) bool {
 		return false
 	}
 	found := false
-	statement.Literals(read, func(l statement.Literal) { found = found || literal.Suspicious(l.Value) })
+	for l := range quotedIn(read) {
+		found = found || literal.Suspicious(l.value)
+	}
 	return found
+}
+
+// quoted is a string in a text.
+type quoted struct {
+	start, end int // in bytes
+	value      string
+}
+
+// quotedIn are the strings of a text from left to right, up to whatever does not end.
+func quotedIn(read *lex.Text) iter.Seq[quoted] {
+	return func(yield func(quoted) bool) {
+		for t := range read.Tokens() {
+			value, ok := t.Value()
+			if ok && t.Kind == lex.String && !yield(quoted{t.Start, t.End(), value}) {
+				return
+			}
+		}
+	}
 }
 
 // formOf is the form of a type that a cast names.

@@ -29,7 +29,7 @@ const depthMax = 1000
 //
 // It reads tokens, no tree: what only DuckDB's parser knows means the same where the rules above are concerned.
 func Postgres(read *lex.Text) (string, edit.List, error) {
-	if sql := read.SQL; !mayDiffer(sql) || bulk.Constants(read) {
+	if sql := read.SQL; bulk.Constants(read) || !mayDiffer(sql) {
 		return sql, nil, nil
 	}
 	return translate(read)

@@ -9,7 +9,6 @@ import (
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/literal"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
-	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // A literal beside a column, b = '\xDEAD', is of the column's type, which only DuckDB knows: it binds names and chooses
@@ -24,17 +23,17 @@ const untypedMax = 1000
 type Untyped struct {
 	in    Source
 	first int // parameters that the text has itself
-	found []statement.Literal
+	found []quoted
 }
 
 // UntypedIn finds literals that DuckDB takes for bytes, or for points in time, in another spelling.
 func UntypedIn(s Source) (u Untyped, some bool) {
 	if strings.Contains(s.Text(), "'") {
-		statement.Literals(s.Read, func(l statement.Literal) {
-			if literal.Ambiguous(l.Value) {
+		for l := range quotedIn(s.Read) {
+			if literal.Ambiguous(l.value) {
 				u.found = append(u.found, l)
 			}
-		})
+		}
 	}
 	if len(u.found) == 0 || len(u.found) > untypedMax || s.Tree != nil && pgcatalog.IsCatalogQuery(s.Tree) {
 		return Untyped{}, false
@@ -47,7 +46,7 @@ func UntypedIn(s Source) (u Untyped, some bool) {
 func (u Untyped) Asked() string {
 	edited := edit.New(u.in.Text())
 	for i, l := range u.found {
-		edited.Replace(l.Start, l.End, "$"+strconv.Itoa(u.first+i+1))
+		edited.Replace(l.start, l.end, "$"+strconv.Itoa(u.first+i+1))
 	}
 	text, _ := edited.Text()
 	return text
@@ -61,12 +60,12 @@ func (u Untyped) Spelled(params []duckdb.ParameterType) (Source, error) {
 	}
 	by := map[int]string{}
 	for i, l := range u.found {
-		means, err := FormOfParameter(params[u.first+i]).Translate(l.Value)
+		means, err := FormOfParameter(params[u.first+i]).Translate(l.value)
 		if err != nil {
 			return u.in, err
 		}
-		if means != l.Value {
-			by[l.Start] = means
+		if means != l.value {
+			by[l.start] = means
 		}
 	}
 	return u.in.withStrings(by), nil

@@ -90,3 +90,18 @@ func (t Token) Name() (name string, ok bool) {
 	}
 	return "", false
 }
+
+// IsReserved tells whether a word, in lower case, names nothing unless it is quoted, neither for PostgreSQL nor for
+// DuckDB.
+func IsReserved(word string) bool { return reserved[word] }
+
+var reserved = map[string]bool{}
+
+func init() {
+	for _, w := range strings.Fields(`all analyse analyze and any array as asc asymmetric both case cast check collate column constraint
+		create default deferrable desc distinct do else end except false for foreign from group having in initially intersect into
+		lateral leading limit not null offset on only or order placing primary references returning select some symmetric table then
+		to trailing true union unique using variadic when where window with`) {
+		reserved[w] = true
+	}
+}

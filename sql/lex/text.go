@@ -74,9 +74,11 @@ func (t *Text) index(at int) int {
 	if n := len(t.tokens); n == 0 || int(t.tokens[n-1].start) < at {
 		return n
 	}
-	i, _ := slices.BinarySearchFunc(t.tokens, at, func(m mark, at int) int { return cmp.Compare(int(m.start), at) })
+	i, _ := slices.BinarySearchFunc(t.tokens, at, mark.compare)
 	return i
 }
+
+func (m mark) compare(at int) int { return cmp.Compare(int(m.start), at) }
 
 // Part is the text between two places where no token is divided, with what is known of it.
 func (t *Text) Part(start, end int) *Text {
@@ -84,10 +86,15 @@ func (t *Text) Part(start, end int) *Text {
 		return t
 	}
 	part := t.in.Text(t.SQL[start:end])
-	for _, m := range t.tokens {
-		if m.kind != End && int(m.start) >= start && int(m.end) <= end {
-			part.tokens = append(part.tokens, mark{m.start - uint32(start), m.end - uint32(start), m.kind})
-		}
+	from, _ := slices.BinarySearchFunc(t.tokens, start, mark.compare)
+	known := t.tokens[from:]
+	for len(known) > 0 && (known[len(known)-1].kind == End || int(known[len(known)-1].end) > end) {
+		known = known[:len(known)-1]
+	}
+	part.tokens = slices.Clone(known)
+	for i := range part.tokens {
+		part.tokens[i].start -= uint32(start)
+		part.tokens[i].end -= uint32(start)
 	}
 	return part
 }

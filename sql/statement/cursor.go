@@ -17,6 +17,8 @@ type cursor struct {
 	last  int                  // where the last token that was taken ends
 	at    int                  // a byte, and
 	count int                  // how many characters are before it
+
+	constants int // where the rows of an INSERT of constants end (bulk.Rows); 0: it is none
 }
 
 const lookahead = 4
@@ -139,21 +141,9 @@ func (c *cursor) group() (string, bool) {
 	return inside, true
 }
 
-// reserved words name nothing unless they are quoted, neither for PostgreSQL nor for DuckDB.
-var reserved = map[string]bool{}
-
-func init() {
-	for _, w := range strings.Fields(`all analyse analyze and any array as asc asymmetric both case cast check collate column constraint
-		create default deferrable desc distinct do else end except false for foreign from group having in initially intersect into
-		lateral leading limit not null offset on only or order placing primary references returning select some symmetric table then
-		to trailing true union unique using variadic when where window with`) {
-		reserved[w] = true
-	}
-}
-
 // identifier takes a name, folded as PostgreSQL folds it: lower case unless quoted.
 func (c *cursor) identifier() (string, bool) {
-	if t := c.peek(0); t.Kind == lex.Word && reserved[lex.Fold(t.Text)] {
+	if t := c.peek(0); t.Kind == lex.Word && lex.IsReserved(lex.Fold(t.Text)) {
 		return "", false
 	}
 	return c.label()

@@ -78,7 +78,7 @@ func value(v reflect.Value, top bool) string {
 		}
 		var fields []string
 		for i := range v.NumField() {
-			if f := v.Field(i); !f.IsZero() {
+			if f := v.Field(i); v.Type().Field(i).IsExported() && !f.IsZero() {
 				fields = append(fields, v.Type().Field(i).Name+": "+value(f, false))
 			}
 		}

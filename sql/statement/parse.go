@@ -30,9 +30,13 @@ func ParseTree(read *lex.Text, known *pg.ParseResult) (*Statement, error) {
 	s := &Statement{Text: sql, Tree: known, read: read}
 	c := &cursor{sql: sql, read: read}
 	verb := lex.Fold(c.peek(0).Text)
+	c.constants, _ = bulk.Rows(read)
 	head, err := c.head()
 	s.Head = head
-	if _, insert := head.(*Insert); known == nil && (!insert || err != nil || !isBulk(read)) {
+	if s.Constants = c.constants > 0 && err == nil; s.Constants {
+		return s, nil // there is nothing to find out, and nobody needs its tree
+	}
+	if _, insert := head.(*Insert); known == nil && (!insert || err != nil || len(read.SQL) < bulkBytes) {
 		s.parseTree()
 	}
 	if err := s.one(); err != nil {
@@ -70,11 +74,6 @@ func ParseTree(read *lex.Text, known *pg.ParseResult) (*Statement, error) {
 // bulkBytes is how long an INSERT is when it gets no tree: a tree costs a microsecond per value, nobody needs an
 // INSERT's, and the query in it is parsed where it is planned.
 const bulkBytes = 8 << 10
-
-// isBulk: an INSERT gets no tree, if it is long, or lists many constants.
-func isBulk(read *lex.Text) bool {
-	return len(read.SQL) >= bulkBytes || len(read.SQL) >= bulkBytes/8 && bulk.Constants(read)
-}
 
 func (s *Statement) parseTree() {
 	if tree.TooDeep(s.read) {

@@ -52,6 +52,11 @@ func (c *cursor) insert(with string) (any, error) {
 
 func (c *cursor) insertQuery(i *Insert) error {
 	start := c.peek(0).Start
+	i.read, i.at = c.read, start
+	if c.constants > 0 {
+		i.Query = c.sql[start:c.constants]
+		return nil
+	}
 	if c.peek(0).Is("values") {
 		mark := *c
 		i.Defaults = c.defaults(len(i.With) - start)

@@ -24,12 +24,13 @@ func (n Name) String() string {
 }
 
 // Statement is one statement. Head says what it is; its dynamic type is one of the pointer types of this package. Tree
-// is nil where Syntax is not; an INSERT of many rows has neither.
+// is nil where Syntax is not; an INSERT of many rows, or of constants, has neither.
 type Statement struct {
-	Text   string
-	Head   any
-	Tree   *pg.ParseResult // PostgreSQL's tree
-	Syntax error           // why PostgreSQL's parser rejects the text
+	Text      string
+	Head      any
+	Tree      *pg.ParseResult // PostgreSQL's tree
+	Syntax    error           // why PostgreSQL's parser rejects the text
+	Constants bool            // an INSERT of nothing but constants (bulk.BU1)
 
 	read *lex.Text // the text; nil: nothing is known of its tokens
 }
@@ -116,6 +117,9 @@ type Insert struct {
 	Overriding string
 	// Returning is the list behind RETURNING.
 	Returning string
+
+	read *lex.Text // the whole text, in which the query stands at byte at, without With; nil: not known
+	at   int
 }
 
 // Conflict says what becomes of a row of an INSERT whose key is there already.

@@ -33,10 +33,24 @@ type Value struct {
 	Text string
 }
 
-// Values visits the values of VALUES (…), (…), of which sql consists, in order. It goes by the tokens and not by a
-// tree, for statements that load tables are long. ok is false if sql is anything else, or has more behind the last row.
-func Values(sql string, visit func(Value)) (ok bool) {
-	c := newCursor(sql)
+// Values visits the values of VALUES (…), (…), of which sql consists, in order, until visit says false. It goes by the
+// tokens and not by a tree, for statements that load tables are long. ok is false if sql is anything else, or has more
+// behind the last row, and if not all were visited.
+func Values(sql string, visit func(*Value) bool) (ok bool) {
+	return valuesOf(lex.Client.Text(sql), visit)
+}
+
+// Values visits those of the query without With, as the function does.
+func (i *Insert) Values(visit func(*Value) bool) (ok bool) {
+	list := i.Query[len(i.With):]
+	if i.read == nil {
+		return Values(list, visit)
+	}
+	return valuesOf(i.read.Part(i.at, i.at+len(list)), visit)
+}
+
+func valuesOf(read *lex.Text, visit func(*Value) bool) (ok bool) {
+	c := &cursor{sql: read.SQL, read: read}
 	if !c.accept("values") {
 		return false
 	}
@@ -49,8 +63,9 @@ func Values(sql string, visit func(Value)) (ok bool) {
 			if v.End <= v.Start {
 				return false
 			}
-			v.Row, v.Column = row, column
-			visit(v)
+			if v.Row, v.Column = row, column; !visit(&v) {
+				return false
+			}
 			if !c.accept(",") {
 				break
 			}
@@ -68,6 +83,11 @@ func Values(sql string, visit func(Value)) (ok bool) {
 func (c *cursor) readValue() Value {
 	first := c.peek(0)
 	v := Value{Start: first.Start}
+	if !isEnd(first) && !first.Is("(") && isEnd(c.peek(1)) { // as most are
+		v.End = c.next().End()
+		v.classify(first)
+		return v
+	}
 	tokens := 0
 	for !c.done() && !isEnd(c.peek(0)) {
 		c.skip()
@@ -131,22 +151,5 @@ func (v *Value) classifyNumber(digits string) {
 		v.Kind, v.Whole, v.Fraction = DecimalValue, len(whole), len(fraction)
 	default:
 		v.Kind, v.Whole = IntegerValue, len(whole)
-	}
-}
-
-// Literal is a string in a text.
-type Literal struct {
-	Start, End int // in bytes
-	Value      string
-}
-
-// Literals visits the strings of a text from left to right, up to whatever does not end.
-func Literals(read *lex.Text, visit func(Literal)) {
-	for t := range read.Tokens() {
-		if t.Kind == lex.String {
-			if value, ok := t.Value(); ok {
-				visit(Literal{t.Start, t.End(), value})
-			}
-		}
 	}
 }

@@ -17,8 +17,9 @@ func TestValuesAreReadByTheirTokens(t *testing.T) {
 	sql := `VALUES (1, -20, +3, 1.50, .5, 2., 1e0, 0xff, 1_000), -- two rows
 		('it''s', E'a\n', $$x$$, X'1F', NULL, true, DEFAULT, $12, (SELECT 1, 2)), ('a' || 'b', f(1, 2), [1, 2], {'a': 1}, -(1), DATE '2024-01-01', 1 + 2, - -1, 1::int, ('x'), ((-2.5)), (1, 2), ());`
 	var got []string
-	require.True(t, statement.Values(sql, func(v statement.Value) {
+	require.True(t, statement.Values(sql, func(v *statement.Value) bool {
 		got = append(got, fmt.Sprintf("%d.%d %s %s %d.%d%s", v.Row, v.Column, sql[v.Start:v.End], kinds[v.Kind], v.Whole, v.Fraction, v.Text))
+		return true
 	}))
 	require.Equal(t, []string{
 		"0.0 1 integer 1.0", "0.1 -20 integer 2.0", "0.2 +3 integer 1.0", "0.3 1.50 decimal 1.2", "0.4 .5 decimal 0.1", "0.5 2. decimal 1.0", "0.6 1e0 float 0.0",
@@ -32,6 +33,6 @@ func TestValuesAreReadByTheirTokens(t *testing.T) {
 	for _, other := range []string{
 		"SELECT 1", "VALUES", "VALUES ()", "VALUES (1", "VALUES (1,)", "VALUES (1) ORDER BY 1", "VALUES (1) UNION VALUES (2)", "VALUES (1), (2) LIMIT 1", "VALUES (1) (2)", "VALUES (,1)", "VALUES 1",
 	} {
-		require.False(t, statement.Values(other, func(statement.Value) {}), other)
+		require.False(t, statement.Values(other, func(*statement.Value) bool { return true }), other)
 	}
 }
