@@ -10,7 +10,7 @@ import (
 
 // renamed are the functions that DuckDB lacks, or has with another meaning: a macro stands for each, by its name with
 // TranslatedPrefix.
-var renamed = wordSet(`acosh chr exp gcd lcm pow power array_dims array_fill array_length array_positions array_remove array_replace array_to_string btrim cardinality
+var renamed = wordSet(`acosh chr exp gcd lcm pow power array_cat array_dims array_fill array_length array_positions array_remove array_replace array_to_string btrim cardinality
 	clock_timestamp date_bin div array_to_json json_array_length json_typeof row_to_json
 	to_json to_jsonb jsonb_array_length jsonb_typeof justify_days justify_hours lpad make_date
 	make_interval make_timestamp make_timestamptz mod octet_length regexp_count regexp_instr regexp_like regexp_match
@@ -112,6 +112,11 @@ func (r *translation) call(c *call, in clause) int {
 	case c.name == "date_trunc" && c.text(0) && len(c.commas) == 1:
 		if part, ok := c.arguments[0].Value(); ok && truncated[lex.Fold(part)] {
 			r.replace(c.from, c.commas[0].End(), pgcatalog.TranslatedPrefix+"date_trunc__"+lex.Fold(part)+"(")
+		}
+	case c.name == "date_trunc" && c.text(0) && c.text(2) && len(c.commas) == 2:
+		if part, ok := c.arguments[0].Value(); ok && !truncated[lex.Fold(part)] {
+			r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+"date_trunc__zone(")
+			r.zone(c.arguments[2])
 		}
 	case c.name == "timezone" && c.text(0) && len(c.commas) == 1:
 		r.zone(c.arguments[0])
@@ -301,7 +306,7 @@ func (r *translation) build(c *call) {
 // otherwise gives the values of lag(i, 1, 0.7) as many digits behind the point as the number that stands for those that
 // are not there: DuckDB makes that a number of their type.
 func (r *translation) otherwise(c *call) {
-	if len(c.arguments) != 3 || len(c.commas) != 2 || c.arguments[0].Is(digitsName) {
+	if len(c.arguments) != 3 || len(c.commas) != 2 || c.arguments[0].Is(pgcatalog.DigitsName) {
 		return
 	}
 	number := c.arguments[2]
@@ -313,12 +318,9 @@ func (r *translation) otherwise(c *call) {
 	if number.Kind != lex.Number || !point || !alone || strings.ContainsAny(digits, "eE") {
 		return
 	}
-	r.insert(c.arguments[0].Start, digitsName+"(", opens)
+	r.insert(c.arguments[0].Start, pgcatalog.DigitsName+"(", opens)
 	r.insert(c.commas[0].Start, ", 0."+strings.Repeat("0", len(digits))+")", closes)
 }
-
-// digitsName is the macro that gives a number so many digits behind the point at least as another has.
-const digitsName = pgcatalog.TranslatedPrefix + "numeric__digits"
 
 // within is the first of the words that stands in a call, and in no parentheses there.
 func (r *translation) within(c *call, words ...string) (found lex.Token) {

@@ -1,7 +1,7 @@
 package dialect
 
 import (
-	"cmp"
+	"errors"
 	"regexp"
 	"strconv"
 	"strings"
@@ -303,6 +303,25 @@ var integerNames = map[string]string{
 	"bigint": "bigint", "int8": "bigint",
 }
 
+// floatName is what PostgreSQL calls a type of floats.
+func floatName(name string) string {
+	if name == "real" || name == "float4" {
+		return "real"
+	}
+	return "double precision"
+}
+
+// beyondFloat tells whether a number is written that is too great for a type, or too near to zero.
+func beyondFloat(value, name string) bool {
+	bits := 64
+	if name == "real" {
+		bits = 32
+	}
+	number, err := strconv.ParseFloat(strings.TrimSpace(value), bits)
+	digits, _, _ := strings.Cut(strings.ToLower(value), "e")
+	return errors.Is(err, strconv.ErrRange) || err == nil && number == 0 && strings.ContainsAny(digits, "123456789")
+}
+
 // dateLayouts are those that PostgreSQL reads a date in, beside ISO's.
 var dateLayouts = []string{
 	"20060102", "Jan 2, 2006", "January 2, 2006", "2-Jan-2006", "2 Jan 2006", "Jan 2 2006", "2 January 2006",
@@ -325,11 +344,13 @@ func (r *translation) literal(t, kind lex.Token, alone bool) (by string) {
 		}
 		return "double precision"
 	case strings.Contains(value, "_") && (isNumeric(kind) || kind.IsAny(floats...)):
-		shown := map[string]string{"real": "real", "float4": "real"}[name]
-		if shown = cmp.Or(shown, "double precision"); isNumeric(kind) {
+		shown := floatName(name)
+		if isNumeric(kind) {
 			shown = "numeric"
 		}
 		r.refuse(t, "22P02", "invalid input syntax for type "+shown+": "+strconv.Quote(value), "")
+	case kind.IsAny(floats...) && beyondFloat(value, floatName(name)):
+		r.refuse(t, "22003", strconv.Quote(value)+" is out of range for type "+floatName(name), "")
 	case name == "date":
 		for _, layout := range dateLayouts {
 			if day, err := time.Parse(layout, value); err == nil {

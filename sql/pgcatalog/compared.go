@@ -98,22 +98,6 @@ func (w *translation) trimmed(x *pg.Node) {
 	}
 }
 
-// unites tells whether types may say what a set operation puts out: a string is of the type of what stands beside
-// it.
-func unites(s *pg.SelectStmt) bool {
-	if s.GetOp() == pg.SetOperation_SETOP_NONE {
-		return false
-	}
-	for _, arm := range []*pg.SelectStmt{s.Larg, s.Rarg} {
-		for _, target := range arm.GetTargetList() {
-			if target.GetResTarget().GetVal().GetAConst().GetSval() != nil {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // unitedNames are the types that a string may be given in a set operation, as DuckDB has them.
 var unitedNames = map[uint32]string{
 	smallType: "smallint", integerType: "integer", bigintType: "bigint", realType: "real",

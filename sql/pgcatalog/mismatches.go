@@ -66,13 +66,7 @@ func (w *translation) mismatchedQuery(q *bind.Query) error {
 		}
 	case len(q.Stmt.GetValuesLists()) > 1:
 		for i := range q.Stmt.ValuesLists[0].GetList().GetItems() {
-			column := make([]*pg.Node, 0, len(q.Stmt.ValuesLists))
-			for _, row := range q.Stmt.ValuesLists {
-				if items := row.GetList().GetItems(); i < len(items) {
-					column = append(column, items[i])
-				}
-			}
-			if err := w.matched("VALUES", column); err != nil {
+			if err := w.matched("VALUES", valuesAt(q.Stmt.ValuesLists, i)); err != nil {
 				return err
 			}
 		}

@@ -35,6 +35,8 @@ type typing struct {
 	bound *bind.Statement
 	depth int
 	known map[column]uint32 // what columns of queries were found to be: the next query may name one twice, thirty deep
+
+	decimalsOf map[column]foundDecimal // likewise
 }
 
 // column is one that a query puts out.
@@ -394,14 +396,17 @@ func (n *typing) found(q *bind.Query, i int) uint32 {
 }
 
 // values is the type of a column of VALUES.
-func (n *typing) values(rows []*pg.Node, i int) uint32 {
+func (n *typing) values(rows []*pg.Node, i int) uint32 { return n.unified(valuesAt(rows, i)) }
+
+// valuesAt is a column of VALUES.
+func valuesAt(rows []*pg.Node, i int) []*pg.Node {
 	column := make([]*pg.Node, 0, len(rows))
 	for _, row := range rows {
 		if items := row.GetList().GetItems(); i < len(items) {
 			column = append(column, items[i])
 		}
 	}
-	return n.unified(column)
+	return column
 }
 
 // output is the type of an entry of a select list.

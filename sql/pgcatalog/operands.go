@@ -33,6 +33,7 @@ var timeNames = map[uint32]string{dateType: "date", timestampType: "timestamp", 
 
 // choices are several of which one is taken.
 func (w *translation) choices(list []*pg.Node) {
+	w.scaled(list)
 	small := false
 	for _, x := range list {
 		t := w.of(x)

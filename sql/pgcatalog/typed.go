@@ -3,6 +3,7 @@ package pgcatalog
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
@@ -32,6 +33,7 @@ import (
 //	SELECT 1 UNION SELECT '2'   SELECT 1 UNION SELECT '2'::integer    DuckDB makes texts of both
 //	t IS NULL           (t.a IS NULL AND t.b IS NULL)   DuckDB's row of NULLs is none
 //	t::text             csm_row(ARRAY[csm_row__field(t.a), …])        DuckDB's is a struct's
+//	coalesce(sum(x), 0.05)      coalesce(csm_numeric__digits(sum(x), 0.00), 0.05)   DuckDB's 38 digits leave it none
 //
 // A sum that is a column of the result by itself stays: Origins says what it is.
 func Typed(sql string, parsed *pg.ParseResult, find Find) (string, edit.List, error) {
@@ -44,8 +46,9 @@ func Typed(sql string, parsed *pg.ParseResult, find Find) (string, edit.List, er
 		return sql, nil, nil
 	}
 	w := &translation{typing: typing{bound: bound}, sql: sql, stays: map[*pg.Node]bool{}, unnamed: map[*pg.Node]bool{},
-		bare: map[*pg.Node]bool{}}
+		bare: map[*pg.Node]bool{}, named: map[*pg.Node]bool{}}
 	seen := map[any]bool{} // what several of the queries read
+	arms := map[*bind.Query]bool{}
 	for _, q := range bound.Queries {
 		if seen[q.Stmt] {
 			continue
@@ -60,6 +63,15 @@ func Typed(sql string, parsed *pg.ParseResult, find Find) (string, edit.List, er
 		if q.Left != nil {
 			w.unite(q.Left, q.Right)
 			w.unite(q.Right, q.Left)
+			arms[q.Left], arms[q.Right] = true, true
+			if !arms[q] {
+				w.scaledQueries(q)
+			}
+		}
+		if rows := q.Stmt.GetValuesLists(); len(rows) > 1 && q.Stmt != inserted {
+			for i := range rows[0].GetList().GetItems() {
+				w.scaled(valuesAt(rows, i))
+			}
 		}
 	}
 	for m := range tree.All(parsed.ProtoReflect()) {
@@ -109,11 +121,11 @@ func NeedsTypes(parsed *pg.ParseResult) bool {
 		case *pg.Alias:
 			items = append(items, x.Aliasname)
 		case *pg.SelectStmt:
-			if unites(x) || x != inserted && mayMismatch(x) {
+			if x.Op != pg.SetOperation_SETOP_NONE || x != inserted && mayMismatch(x) {
 				return true
 			}
 		case *pg.A_ArrayExpr:
-			if mixes(x.Elements) {
+			if mixes(x.Elements) || slices.ContainsFunc(x.Elements, isColumn) {
 				return true
 			}
 		case *pg.CommonTableExpr:
@@ -128,7 +140,11 @@ func NeedsTypes(parsed *pg.ParseResult) bool {
 			if countsWhole(x) {
 				return true
 			}
-			switch lastText(x.Funcname) {
+			name := lastText(x.Funcname)
+			if strings.HasPrefix(name, "csm_round__") || strings.HasPrefix(name, "csm_trunc__") {
+				return true
+			}
+			switch name {
 			case "sum", "avg", "round", "date_trunc", "csm_divide", "csm_text", "concat", "concat_ws", "string_agg",
 				"csm_generate_series", "to_char",
 				"csm_date_trunc__decade", "csm_date_trunc__century", "csm_date_trunc__millennium":
@@ -156,6 +172,7 @@ type translation struct {
 	stays   map[*pg.Node]bool // sums that are no operand
 	unnamed map[*pg.Node]bool // columns of inner queries that have no name but that of their function
 	bare    map[*pg.Node]bool // columns of any query without a name
+	named   map[*pg.Node]bool // columns that were given one
 	edits   []change
 }
 
@@ -185,7 +202,7 @@ func (w *translation) targets(q *bind.Query, shown bool) {
 			w.row(t.GetVal())
 		}
 		w.stays[t.GetVal()] = shown
-		w.unnamed[t.GetVal()] = !shown && t.GetName() == ""
+		w.unnamed[t.GetVal()] = !shown && t.GetName() == "" && !w.named[t.GetVal()]
 		w.bare[t.GetVal()] = t.GetName() == ""
 	}
 	for _, s := range q.Stmt.GetSortClause() {
@@ -206,6 +223,8 @@ func (w *translation) node(x *pg.Node) {
 		case isComparison(e.AExpr):
 			w.keep(e.AExpr.Lexpr, e.AExpr.Rexpr)
 			w.compared(e.AExpr)
+		case e.AExpr.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY, e.AExpr.Kind == pg.A_Expr_Kind_AEXPR_OP_ALL:
+			w.scaled(append([]*pg.Node{e.AExpr.Lexpr}, e.AExpr.Rexpr.GetAArrayExpr().GetElements()...))
 		case e.AExpr.Kind == pg.A_Expr_Kind_AEXPR_NULLIF:
 			w.compared(e.AExpr)
 		case e.AExpr.Kind == pg.A_Expr_Kind_AEXPR_OP: // a comparison is the same of any type
@@ -215,11 +234,15 @@ func (w *translation) node(x *pg.Node) {
 		w.choices(e.CoalesceExpr.Args)
 	case *pg.Node_MinMaxExpr:
 		w.choices(e.MinMaxExpr.Args)
+	case *pg.Node_AArrayExpr:
+		w.scaled(e.AArrayExpr.Elements)
 	case *pg.Node_CaseExpr:
 		w.choices(results(e.CaseExpr))
 		w.caseCompared(e.CaseExpr)
 	case *pg.Node_FuncCall:
 		w.call(x)
+	case *pg.Node_SubLink:
+		w.scaledMembers(e.SubLink)
 	case *pg.Node_NullTest:
 		w.wholeIsNull(e.NullTest)
 	case *pg.Node_AIndices:

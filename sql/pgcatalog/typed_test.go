@@ -2,6 +2,7 @@ package pgcatalog_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,9 +19,14 @@ func TestTyped(t *testing.T) {
 	for _, name := range []string{"s", "i", "b", "n", "r", "f", "x", "d", "v"} {
 		relation.Columns = append(relation.Columns, pgcatalog.Column{Name: name, Type: types[name], Typmod: -1})
 	}
+	numerics := &pgcatalog.Relation{Schema: "public", Name: "numerics", OID: 8, Columns: append(slices.Clone(relation.Columns),
+		pgcatalog.Column{Name: "narrow", Type: 1700, Typmod: 10<<16 | 3 + 4}, pgcatalog.Column{Name: "wide", Type: 1700, Typmod: 38<<16 | 2 + 4})}
 	find := func(_, _, name string) *pgcatalog.Relation {
-		if name == "t" {
+		switch name {
+		case "t":
 			return relation
+		case "numerics":
+			return numerics
 		}
 		return nil
 	}
@@ -63,7 +69,7 @@ func TestTyped(t *testing.T) {
 		"SELECT csm_text(sum(i)), csm_text(f), csm_text(x), csm_text(sum(sum(i))) FROM t": "SELECT CAST(CAST(sum(i) AS bigint) AS text), csm_text(f), " +
 			"CAST(x AS text), CAST(CAST(sum(CAST(sum(i) AS bigint)) AS numeric(38, 0)) AS text) FROM t",
 		"SELECT csm_text(date_trunc('day', d)), coalesce(s * 1, 2) FROM t":          "SELECT CAST(CAST(date_trunc('day', d) AS timestamptz) AS text), coalesce(s * 1::integer, 2) FROM t",
-		"SELECT round(f), round(n), round(f + f), concat(x, f, f > 1, true) FROM t": "SELECT csm_round__even(f), round(n), csm_round__even(f + f), concat(x, csm_text(f), f > 1, csm_text__boolean(true)) FROM t",
+		"SELECT round(f), round(n), round(f + f), concat(x, f, f > 1, true) FROM t": "SELECT csm_round__even(f), round(n), csm_round__even(f + f), concat(x, csm_text(f), csm_text__boolean(f > 1), csm_text__boolean(true)) FROM t",
 		"SELECT d - '2020-01-01', now() - '2020-01-01', d + '1 day' FROM t":         "SELECT d - '2020-01-01'::date, now() - '2020-01-01'::timestamptz, d + '1 day' FROM t",
 		"SELECT sum(d - x), sum(v), avg(v), sum(v) OVER () FROM t":                  "SELECT sum(d - x), csm_sum__interval(v), csm_avg__interval(v), sum(v) OVER () FROM t",
 		"SELECT ARRAY[1] || s, f || x, 'x' || sum(f) FROM t":                        "SELECT ARRAY[1] `|+ s, csm_text(f) || x, 'x' || csm_text(sum(f)) FROM t",

@@ -45,8 +45,11 @@ func (w *translation) call(x *pg.Node) {
 	case name == "round" && len(f.Args) == 1 && isFloat(last):
 		w.rename(f, TranslatedPrefix+"round__even")
 	case name == "concat" || name == "concat_ws":
-		for _, argument := range f.Args {
-			w.text(argument, true)
+		for i, at := range w.arguments(f) {
+			if before := w.textOf(f.Args[i], true); before != "" {
+				w.opens(at[0], before)
+				w.closes(at[1], ")")
+			}
 		}
 	case (name == "date_trunc" || strings.HasPrefix(name, "csm_date_trunc__")) && last == dateType:
 		if start, end, ok := w.span(f); ok {
@@ -66,12 +69,20 @@ var plainText = map[uint32]bool{
 
 // text writes what is shown as text as PostgreSQL does; short: true is t.
 func (w *translation) text(x *pg.Node, short bool) {
+	if before := w.textOf(x, short); before != "" {
+		w.wrap(x, before, ")")
+	}
+}
+
+// textOf is what is written before it; empty: DuckDB's text is the same.
+func (w *translation) textOf(x *pg.Node, short bool) string {
 	switch t := w.of(x); {
 	case isFloat(t) || t == intervalType:
-		w.wrap(x, TranslatedPrefix+"text(", ")")
+		return TranslatedPrefix + "text("
 	case t == booleanType && short:
-		w.wrap(x, TranslatedPrefix+"text__boolean(", ")")
+		return TranslatedPrefix + "text__boolean("
 	}
+	return ""
 }
 
 // sum casts one of whole numbers.

@@ -282,7 +282,7 @@ CREATE MACRO pg_session.csm_numeric__digits(x, zero) AS x + zero;
 CREATE MACRO pg_session.csm_string_agg__bytea(x, separator) AS unhex(string_agg(hex(x), hex(CAST(separator AS BLOB))));
 CREATE MACRO pg_session.csm_nullif(a, b) AS CASE WHEN a = b THEN NULL ELSE a END;
 CREATE MACRO pg_session.csm_mod(a, b) AS a % pg_session.csm_divisor(b);
-CREATE MACRO pg_session.csm_div(a BIGINT, b BIGINT) AS csm_divide(a, b), (a DOUBLE, b DOUBLE) AS trunc(csm_divide(a, b));
+CREATE MACRO pg_session.csm_div(a BIGINT, b BIGINT) AS csm_divide(a, b), (a DOUBLE, b DOUBLE) AS trunc(csm_divide(a, b)) + 0;
 CREATE MACRO pg_session.csm_octet_length(x VARCHAR) AS strlen(x), (x BLOB) AS octet_length(x);
 CREATE MACRO pg_session.csm_btrim(x) AS trim(x, ' '), (x, characters) AS trim(x, characters);
 CREATE MACRO pg_compat.pad_length(x, length, fill) AS CASE WHEN fill = '' AND length IS NOT NULL THEN least(length, CAST(length(x) AS INTEGER)) ELSE length END;
@@ -411,6 +411,7 @@ CREATE MACRO pg_session."`>>"(a, b) AS CASE WHEN typeof(a) = 'BIT' THEN cast_to_
   ELSE cast_to_type(system.main.">>"(CAST(a AS HUGEINT), CAST(pg_compat.shift_places(a, b) AS HUGEINT)), a) END;
 -- Arrays, of which a NULL is none, and which a NULL in them is in none of.
 CREATE MACRO pg_session."`||"(a, b) AS coalesce(a || b, a, b);
+CREATE MACRO pg_session.csm_array_cat(a, b) AS coalesce(a || b, a, b);
 CREATE MACRO pg_session."`|+"(a, e) AS list_append(a, e);
 CREATE MACRO pg_session."`+|"(e, a) AS list_prepend(e, a);
 CREATE MACRO pg_session."`@>"(a, b) AS CASE WHEN len(b) > list_count(b) AND a IS NOT NULL THEN false ELSE system.main."@>"(a, b) END;
@@ -613,6 +614,7 @@ CREATE MACRO pg_session.csm_text__boolean(x) AS CASE WHEN x THEN 't' WHEN NOT x 
 CREATE MACRO pg_compat.years_since(x, years) AS ((CAST(date_part('year', x) AS INTEGER) - 1) % years + years) % years;
 CREATE MACRO pg_compat.years_over(x, years) AS CASE WHEN typeof(x) = 'INTERVAL' THEN CAST(date_part('year', x) AS INTEGER) % years ELSE pg_compat.years_since(x, years) END;
 CREATE MACRO pg_session.csm_date_trunc__decade(x) AS date_trunc('year', x) - to_years(CASE WHEN typeof(x) = 'INTERVAL' THEN CAST(date_part('year', x) AS INTEGER) % 10 ELSE (CAST(date_part('year', x) AS INTEGER) % 10 + 10) % 10 END);
+CREATE MACRO pg_session.csm_date_trunc__zone(part, x, zone) AS timezone(zone, date_trunc(part, timezone(zone, CAST(x AS TIMESTAMPTZ))));
 CREATE MACRO pg_session.csm_date_trunc__century(x) AS date_trunc('year', x) - to_years(pg_compat.years_over(x, 100));
 CREATE MACRO pg_session.csm_date_trunc__millennium(x) AS date_trunc('year', x) - to_years(pg_compat.years_over(x, 1000));
 -- What is not defined, of one row, or of rows that are all the same in one column, is NaN to DuckDB.
