@@ -32,11 +32,10 @@ const (
 
 // typing tells of what type an expression is in PostgreSQL, as far as the text and the catalog say it.
 type typing struct {
-	bound *bind.Statement
-	depth int
-	known map[column]uint32 // what columns of queries were found to be: the next query may name one twice, thirty deep
-
-	decimalsOf map[column]foundDecimal // likewise
+	bound      *bind.Statement
+	depth      int
+	known      map[column]uint32  // what columns of queries were found to be: the next query may name one twice, thirty deep
+	decimalsOf map[column]decimal // likewise
 }
 
 // column is one that a query puts out.
@@ -207,6 +206,9 @@ func shifted(op string, a, b uint32) uint32 {
 		return integerType
 	case op == "-" && isTime(a) && isTime(b):
 		return intervalType
+	case op == "*" && (a == intervalType && isNumber(b) || b == intervalType && isNumber(a)),
+		op == "/" && a == intervalType && isNumber(b):
+		return intervalType
 	case op == "+" && a == intervalType && isTime(b):
 		a, b = b, a
 	case op != "+" && op != "-":
@@ -318,6 +320,12 @@ func (n *typing) call(f *pg.FuncCall) uint32 {
 		if len(f.Args) < 3 {
 			return first()
 		}
+	case "csm_array_cat", "csm_array_remove", "csm_array_replace", "csm_trim_array", "array_append":
+		return first()
+	case "csm_array_positions":
+		return arraysOf[integerType]
+	case "csm_string_to_array", "csm_regexp_match", "csm_regexp_split_to_array":
+		return arraysOf[textType]
 	case "csm_divide", "csm_mod":
 		if len(f.Args) == 2 {
 			return wider(first(), n.of(f.Args[1]))

@@ -2,6 +2,8 @@ package pgcatalog
 
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 func (w *translation) keep(list ...*pg.Node) {
@@ -46,6 +48,17 @@ func (w *translation) choices(list []*pg.Node) {
 		if small && isWhole(x) {
 			w.cast(x, "integer")
 		}
+	}
+}
+
+// extreme writes least and greatest of intervals as macros of a list: DuckDB's compare months, days and hours apart.
+func (w *translation) extreme(x *pg.MinMaxExpr) {
+	name := lex.Client.Next(w.sql, int(x.Location))
+	open := lex.Client.Next(w.sql, name.End())
+	if end, ok := closing(w.sql, open); ok && w.unified(x.Args) == intervalType {
+		w.edits = append(w.edits, change{name.Start, open.End(), TranslatedPrefix + lex.Fold(name.Text) + "(ARRAY[",
+			len(w.edits)})
+		w.closes(end-1, "]")
 	}
 }
 

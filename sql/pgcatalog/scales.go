@@ -125,16 +125,12 @@ func (n *typing) decimalCall(f *pg.FuncCall) (d decimal, ok bool) {
 		}
 		d, ok = first()
 		return capped(decimalMost, d.fraction), ok
-	case "min", "max", "any_value", "first_value", "last_value", "nth_value", "abs", "csm_divisor", "csm_numeric":
+	case "min", "max", "any_value", "first_value", "last_value", "nth_value", "lag", "lead", "abs", "csm_numeric":
 		return first()
 	case "ceil", "ceiling", "floor", "round", "trunc":
 		if len(f.Args) == 1 {
 			d, ok = first()
 			return capped(d.whole+1, 0), ok
-		}
-	case "lag", "lead":
-		if len(f.Args) < 3 {
-			return first()
 		}
 	}
 	if name == DigitsName {
@@ -157,13 +153,11 @@ func numericDigits(t *pg.TypeName) (digits, fraction int, is bool) {
 		return 0, 0, false
 	}
 	for i, m := range t.GetTypmods() {
-		switch v := m.GetAConst().GetIval(); {
-		case v == nil || i > 1:
-			return 0, 0, false
-		case i == 0:
-			digits, is = int(v.Ival), true
-		default:
-			fraction = int(v.Ival)
+		v := m.GetAConst().GetIval()
+		if is = v != nil; i == 0 {
+			digits = int(v.GetIval())
+		} else {
+			fraction = int(v.GetIval())
 		}
 	}
 	return digits, fraction, is
@@ -208,7 +202,7 @@ const typmodHeader = 4
 func (n *typing) decimalOf(q *bind.Query, i int) (d decimal, ok bool) {
 	key := column{q, i}
 	if found, is := n.decimalsOf[key]; is {
-		return found.decimal, found.ok
+		return found, found != uncertain
 	}
 	if n.depth++; n.depth > numbersDepth {
 		return d, false
@@ -229,16 +223,15 @@ func (n *typing) decimalOf(q *bind.Query, i int) (d decimal, ok bool) {
 		d, ok = n.decimalTarget(q, q.Outputs[i].Target)
 	}
 	if n.decimalsOf == nil {
-		n.decimalsOf = map[column]foundDecimal{}
+		n.decimalsOf = map[column]decimal{}
 	}
-	n.decimalsOf[key] = foundDecimal{d, ok}
+	if n.decimalsOf[key] = d; !ok {
+		n.decimalsOf[key] = uncertain
+	}
 	return d, ok
 }
 
-type foundDecimal struct {
-	decimal
-	ok bool
-}
+var uncertain = decimal{-1, -1}
 
 func (n *typing) decimalTarget(q *bind.Query, target int) (decimal, bool) {
 	if q == nil || q.Left != nil || target >= len(q.Stmt.GetTargetList()) {

@@ -234,6 +234,7 @@ func (w *translation) node(x *pg.Node) {
 		w.choices(e.CoalesceExpr.Args)
 	case *pg.Node_MinMaxExpr:
 		w.choices(e.MinMaxExpr.Args)
+		w.extreme(e.MinMaxExpr)
 	case *pg.Node_AArrayExpr:
 		w.scaled(e.AArrayExpr.Elements)
 	case *pg.Node_CaseExpr:

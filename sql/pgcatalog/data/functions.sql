@@ -411,6 +411,8 @@ CREATE MACRO pg_session."`>>"(a, b) AS CASE WHEN typeof(a) = 'BIT' THEN cast_to_
   ELSE cast_to_type(system.main.">>"(CAST(a AS HUGEINT), CAST(pg_compat.shift_places(a, b) AS HUGEINT)), a) END;
 -- Arrays, of which a NULL is none, and which a NULL in them is in none of.
 CREATE MACRO pg_session."`||"(a, b) AS coalesce(a || b, a, b);
+CREATE MACRO pg_session.csm_least(list) AS list_min(list);
+CREATE MACRO pg_session.csm_greatest(list) AS list_max(list);
 CREATE MACRO pg_session.csm_array_cat(a, b) AS coalesce(a || b, a, b);
 CREATE MACRO pg_session."`|+"(a, e) AS list_append(a, e);
 CREATE MACRO pg_session."`+|"(e, a) AS list_prepend(e, a);
