@@ -27,8 +27,7 @@ func ParseTree(read *lex.Text, known *pg.ParseResult) (*Statement, error) {
 	if err := encodingError(sql); err != nil {
 		return nil, err
 	}
-	s := &Statement{Text: sql, Tree: known, read: read}
-	c := &cursor{sql: sql, read: read}
+	s, c := &Statement{Text: sql, Tree: known, read: read}, &cursor{sql: sql, read: read}
 	verb := lex.Fold(c.peek(0).Text)
 	c.constants, _ = bulk.Rows(read)
 	head, err := c.head()
