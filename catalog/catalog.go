@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/internal/keys"
+	"github.com/csmsql/csmsql/catalog/record"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/internal/signal"
@@ -32,8 +34,8 @@ type Catalog struct {
 
 	reporting struct { // above mu
 		sync.Mutex
-		told  presence // guarded by reporting; what the others can know
-		since Revision // guarded by reporting; from which on they can
+		told  record.Presence // guarded by reporting; what the others can know
+		since Revision        // guarded by reporting; from which on they can
 	}
 
 	retiring   sync.Mutex    // one at a time tells the lender what is over; above mu
@@ -153,7 +155,7 @@ func Open(ctx context.Context, st Store, lender Lender, options Options) (*Catal
 
 // begin checks the format, or writes it into an empty store.
 func (c *Catalog) begin(ctx context.Context) error {
-	item, ok, err := c.store.Get(ctx, formatKey)
+	item, ok, err := c.store.Get(ctx, keys.Format)
 	if err != nil {
 		return err
 	}
@@ -166,13 +168,14 @@ func (c *Catalog) begin(ctx context.Context) error {
 		return err
 	}
 	c.identity = hex.EncodeToString(random[:])
-	t := store.Transaction{Compares: []store.Compare{unchanged(formatKey, 0)}}
-	t.Puts = append(t.Puts, store.Item{Key: formatKey, Value: encodeFormat(c.identity, c.options.Now())})
+	t := store.Transaction{Compares: []store.Compare{unchanged(keys.Format, 0)}}
+	format := record.EncodeFormat(catalogFormat, c.identity, c.options.Now())
+	t.Puts = append(t.Puts, store.Item{Key: keys.Format, Value: format})
 	for _, name := range c.options.InitialSchemas {
 		if err := checkName(name); err != nil {
 			return err
 		}
-		t.Puts = append(t.Puts, store.Item{Key: schemaKey(name)})
+		t.Puts = append(t.Puts, store.Item{Key: keys.Schema(name)})
 	}
 	if _, err = c.store.Commit(ctx, t); c.shared() && isConflict(err) {
 		return c.begin(ctx) // another node of a new cluster was faster
@@ -197,8 +200,8 @@ func (c *Catalog) read(ctx context.Context) (*reading, error) {
 		catalog: c, contents: newContents(), names: map[TableName]Revision{},
 		regions: map[memregion.RegionID]*RegionRecord{}, members: map[string]*Member{},
 	}
-	prefixes := []string{formatKey, commitKey, schemaPrefix, namePrefix, tablePrefix, viewPrefix, typePrefix, keptPrefix,
-		regionPrefix, nodePrefix, presencePrefix}
+	prefixes := []string{keys.Format, keys.Commit, keys.SchemaPrefix, keys.NamePrefix, keys.TablePrefix,
+		keys.ViewPrefix, keys.TypePrefix, keys.KeptPrefix, keys.RegionPrefix, keys.NodePrefix, keys.PresencePrefix}
 	revision, err := c.store.Scan(ctx, prefixes, func(item store.Item) error {
 		if err := r.item(item); err != nil {
 			return fmt.Errorf("record %q: %w", item.Key, err)
@@ -213,39 +216,39 @@ func (c *Catalog) read(ctx context.Context) (*reading, error) {
 }
 
 func (r *reading) item(item store.Item) error {
-	if item.Key == formatKey || item.Key == commitKey { // the format comes with the first schemas, before any commit
+	if item.Key == keys.Format || item.Key == keys.Commit { // the format comes with the first schemas, before commits
 		r.contents.revision = max(r.contents.revision, item.Revision)
 		return nil
 	}
 	switch kind, rest, _ := strings.Cut(item.Key, "/"); kind + "/" {
-	case schemaPrefix:
+	case keys.SchemaPrefix:
 		r.contents.setSchema(rest, schemaEntry{item.Revision, string(item.Value)})
-	case namePrefix:
-		schema, name, ok := strings.Cut(rest, nameSeparator)
+	case keys.NamePrefix:
+		schema, name, ok := strings.Cut(rest, keys.NameSeparator)
 		if !ok {
 			return damaged("name", fmt.Errorf("no separator"))
 		}
 		r.names[TableName{Schema: schema, Name: name}] = item.Revision
-	case tablePrefix:
+	case keys.TablePrefix:
 		v, err := hugetable.Decode(item.Value, r.catalog.source)
 		if err != nil {
 			return err
 		}
 		r.contents.setTable(v.Table().Name, tableEntry{version: v, revision: item.Revision})
-	case viewPrefix:
+	case keys.ViewPrefix:
 		v, err := decodeView(item.Value)
 		if err != nil {
 			return err
 		}
 		r.contents.setView(v.Name, viewEntry{view: v, revision: item.Revision})
-	case typePrefix:
+	case keys.TypePrefix:
 		t, err := decodeType(item.Value)
 		if err != nil {
 			return err
 		}
 		r.contents.setType(t.Name, typeEntry{t, item.Revision})
-	case keptPrefix:
-		key, err := parseKept(rest)
+	case keys.KeptPrefix:
+		key, err := keys.ParseKept(rest)
 		if err != nil {
 			return damaged("kept version", err)
 		}
@@ -254,13 +257,13 @@ func (r *reading) item(item store.Item) error {
 			return err
 		}
 		r.contents.kept = r.contents.kept.With(key, e)
-	case regionPrefix:
+	case keys.RegionPrefix:
 		g, err := decodeRegion(item.Value)
 		if err != nil {
 			return err
 		}
 		r.regions[g.ID] = g
-	case nodePrefix, presencePrefix: // the first comes before the second
+	case keys.NodePrefix, keys.PresencePrefix: // the first comes before the second
 		return (&change{members: r.members}).putMember(kind+"/", rest, item)
 	}
 	return nil
@@ -285,8 +288,8 @@ func (c *Catalog) findGarbage(ctx context.Context) error {
 	living := maps.Clone(c.mu.pages)
 	c.mu.Unlock()
 	var dead []PageID
-	revision, err := c.store.Scan(ctx, []string{pagePrefix}, func(item store.Item) error {
-		id, err := hugetable.ParsePageID(strings.TrimPrefix(item.Key, pagePrefix))
+	revision, err := c.store.Scan(ctx, []string{keys.PagePrefix}, func(item store.Item) error {
+		id, err := hugetable.ParsePageID(strings.TrimPrefix(item.Key, keys.PagePrefix))
 		if err != nil {
 			return damaged("page", err)
 		}
@@ -318,7 +321,7 @@ func (c *Catalog) Revision() Revision {
 // Page implements Pages from the store; it also serves borrowers. A node that was given up and has not heard of it has
 // no leases any more: that a page of its snapshots is gone is its own end, and no loss.
 func (c *Catalog) Page(ctx context.Context, id PageID) ([]byte, error) {
-	item, ok, err := c.store.Get(ctx, pageKey(id))
+	item, ok, err := c.store.Get(ctx, keys.Page(id))
 	if err != nil {
 		return nil, err
 	}
@@ -370,7 +373,7 @@ func (c *Catalog) newIdentity(ctx context.Context) (uint64, error) {
 
 // reserveIdentities requires identities.
 func (c *Catalog) reserveIdentities(ctx context.Context) error {
-	item, _, err := c.store.Get(ctx, identityKey)
+	item, _, err := c.store.Get(ctx, keys.Identity)
 	if err != nil {
 		return err
 	}
@@ -380,8 +383,8 @@ func (c *Catalog) reserveIdentities(ctx context.Context) error {
 	}
 	first = max(first, 1)
 	_, err = c.store.Commit(ctx, store.Transaction{
-		Compares: []store.Compare{unchanged(identityKey, item.Revision)},
-		Puts:     []store.Item{{Key: identityKey, Value: encodeCounter(first + identityBlock)}},
+		Compares: []store.Compare{unchanged(keys.Identity, item.Revision)},
+		Puts:     []store.Item{{Key: keys.Identity, Value: record.EncodeNext(first + identityBlock)}},
 	})
 	if err == nil {
 		c.identities.next, c.identities.end = first, first+identityBlock

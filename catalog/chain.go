@@ -74,7 +74,7 @@ func (c *Contents) has(v *TableVersion) bool {
 
 // keeps tells whether a version is kept.
 func (c *Contents) keeps(v *TableVersion) bool {
-	return c.kept.Of(keptKey{v.Table().ID, v.Version()}).version == v
+	return c.kept.Of(keptKey{Table: v.Table().ID, Number: v.Version()}).version == v
 }
 
 // between lists the versions that a state has and one before it had not, and the other way around. Before may be nil.

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/internal/keys"
 	"github.com/csmsql/csmsql/catalog/store"
 )
 
@@ -26,13 +27,13 @@ import (
 func (t *Transaction) Clone(ctx context.Context, of *TableVersion, name TableName, columns *arrow.Schema,
 	options TableOptions) error {
 	table := of.Table()
-	key := keptKey{table.ID, of.Version()}
+	key := keptKey{Table: table.ID, Number: of.Version()}
 	var compare store.Compare
 	if e, ok := t.base.kept.Get(key); ok && e.version == of {
-		compare = store.Unchanged(key.record(), e.revision)
+		compare = store.Unchanged(key.Key(), e.revision)
 	} else if now, ok := t.base.TableOf(table.ID, table.Name); ok && now == of {
 		at, _ := t.base.names.Get(table.ID)
-		compare = unchanged(tableKey(table.ID), t.base.tables.Of(at).revision)
+		compare = unchanged(keys.Table(table.ID), t.base.tables.Of(at).revision)
 	} else {
 		return fmt.Errorf("table %v, version %d: %w", table.Name, of.Version(), ErrNoVersion)
 	}

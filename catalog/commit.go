@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/internal/keys"
+	"github.com/csmsql/csmsql/catalog/record"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/internal/faults"
 )
@@ -151,18 +153,18 @@ func (w *commit) seal(ctx context.Context, name TableName) error {
 	if sealed, err = w.retain(sealed, v, before); err != nil {
 		return err
 	}
-	record, err := sealed.Encode()
+	encoded, err := sealed.Encode()
 	if err != nil {
 		return err
 	}
 	if now, ok := w.current.tables.Get(name); ok && now.version.Table().ID == id {
-		w.compares(unchanged(tableKey(id), now.revision))
-		w.rows[tableKey(id)] = true
+		w.compares(unchanged(keys.Table(id), now.revision))
+		w.rows[keys.Table(id)] = true
 	} else {
-		w.put(nameKey(name), encodeName(kindTable, id))
+		w.put(keys.Name(name), record.EncodeName(record.KindTable, id))
 	}
 	w.pages = append(w.pages, pages...)
-	w.put(tableKey(id), record)
+	w.put(keys.Table(id), encoded)
 	w.next.setTable(name, tableEntry{version: sealed})
 	return nil
 }
@@ -200,7 +202,7 @@ func (w *commit) lendersOf() ([]store.Compare, error) {
 		return nil, nil
 	}
 	self := c.options.Self.Name
-	compares := []store.Compare{unchanged(nodeKey(self), c.registered)}
+	compares := []store.Compare{unchanged(keys.Node(self), c.registered)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	compared := map[string]bool{self: true}
@@ -217,7 +219,7 @@ func (w *commit) lendersOf() ([]store.Compare, error) {
 			return nil, fmt.Errorf("%w: region %d of node %q", ErrLenderGone, id.Region, record.Node)
 		}
 		compared[record.Node] = true
-		compares = append(compares, unchanged(nodeKey(record.Node), m.Registered))
+		compares = append(compares, unchanged(keys.Node(record.Node), m.Registered))
 	}
 	return compares, nil
 }
@@ -238,9 +240,9 @@ func (w *commit) schemas(t *Transaction) error {
 		if now, has := w.current.schemas.Get(name); now != before || has != had {
 			return conflict("schema", name)
 		}
-		w.compares(unchanged(schemaKey(name), before.revision))
+		w.compares(unchanged(keys.Schema(name), before.revision))
 		if had && t.commented[name] && t.own.HasSchema(name) {
-			w.put(schemaKey(name), []byte(t.own.schemas.Of(name).comment))
+			w.put(keys.Schema(name), []byte(t.own.schemas.Of(name).comment))
 			w.next.setSchema(name, t.own.schemas.Of(name))
 			continue
 		}
@@ -250,15 +252,15 @@ func (w *commit) schemas(t *Transaction) error {
 					return conflict("schema", name)
 				}
 			}
-			w.compares(store.NothingNewer(namesOf(name), t.base.revision))
+			w.compares(store.NothingNewer(keys.NamesOf(name), t.base.revision))
 			w.next.dropSchema(name)
 		}
 		switch {
 		case t.own.HasSchema(name):
-			w.put(schemaKey(name), []byte(t.own.schemas.Of(name).comment))
+			w.put(keys.Schema(name), []byte(t.own.schemas.Of(name).comment))
 			w.next.setSchema(name, schemaEntry{comment: t.own.schemas.Of(name).comment})
 		case had:
-			w.remove(schemaKey(name))
+			w.remove(keys.Schema(name))
 		}
 	}
 	return nil
@@ -273,23 +275,23 @@ func (w *commit) relation(ctx context.Context, t *Transaction, name TableName) e
 	w.next.drop(name)
 	switch {
 	case isTable:
-		key := tableKey(table.version.Table().ID)
+		key := keys.Table(table.version.Table().ID)
 		w.compares(unchanged(key, table.revision))
 		w.rows[key] = true
 		w.remove(key)
-		w.remove(nameKey(name))
+		w.remove(keys.Name(name))
 	case isView:
-		w.compares(unchanged(viewKey(view.view.ID), view.revision))
-		w.remove(viewKey(view.view.ID))
+		w.compares(unchanged(keys.View(view.view.ID), view.revision))
+		w.remove(keys.View(view.view.ID))
 		if counter := view.view.Counter; counter != 0 && !t.own.counts(counter) {
-			w.remove(counterKey(counter))
-			w.remove(setKey(counter))
+			w.remove(keys.Counter(counter))
+			w.remove(keys.Set(counter))
 		}
-		w.remove(nameKey(name))
+		w.remove(keys.Name(name))
 	case isType:
 		w.typeRelation(userType, name)
 	default:
-		w.compares(unchanged(nameKey(name), 0))
+		w.compares(unchanged(keys.Name(name), 0))
 	}
 	return w.newRelation(ctx, t, name, isTable || isView || isType)
 }
@@ -302,23 +304,23 @@ func (w *commit) readers(t *Transaction) {
 		if identity(t.own, name) != id {
 			continue // the transaction took it away again, and the view with it
 		}
-		key := tableKey(id)
+		key := keys.Table(id)
 		if _, view := t.base.views.Get(name); view {
-			key = viewKey(id)
+			key = keys.View(id)
 		} else if _, is := t.base.types.Get(name); is {
-			key = typeKey(id)
+			key = keys.Type(id)
 		}
 		w.compares(store.Present(key))
-		w.compares(store.Present(nameKey(name)))
-		w.compares(store.NothingNewer(columnsKey(id), t.base.revision))
-		w.put(readerKey(id), nil)
+		w.compares(store.Present(keys.Name(name)))
+		w.compares(store.NothingNewer(keys.Columns(id), t.base.revision))
+		w.put(keys.Reader(id), nil)
 		marked[id] = true
 	}
 	for name := range t.relation {
 		if id := identity(t.base, name); id != 0 && identity(t.own, name) == 0 && !marked[id] {
-			w.compares(store.NothingNewer(readerKey(id), t.base.revision))
-			w.remove(readerKey(id))
-			w.remove(columnsKey(id))
+			w.compares(store.NothingNewer(keys.Reader(id), t.base.revision))
+			w.remove(keys.Reader(id))
+			w.remove(keys.Columns(id))
 		}
 	}
 }
@@ -328,8 +330,8 @@ func (w *commit) readers(t *Transaction) {
 func (w *commit) alteredBelow(t *Transaction, rows map[TableName]*TableVersion) {
 	for name, v := range rows {
 		if before, ok := t.base.tables.Get(name); ok && !hugetable.SameNumbers(before.version, v) {
-			w.compares(store.NothingNewer(readerKey(v.Table().ID), t.base.revision))
-			w.put(columnsKey(v.Table().ID), nil)
+			w.compares(store.NothingNewer(keys.Reader(v.Table().ID), t.base.revision))
+			w.put(keys.Columns(v.Table().ID), nil)
 		}
 	}
 }
@@ -342,7 +344,7 @@ func (w *commit) newRelation(ctx context.Context, t *Transaction, name TableName
 		if w.current.schemas.Of(name.Schema) != t.base.schemas.Of(name.Schema) {
 			return conflict("schema", name.Schema)
 		}
-		w.compares(unchanged(schemaKey(name.Schema), t.base.schemas.Of(name.Schema).revision))
+		w.compares(unchanged(keys.Schema(name.Schema), t.base.schemas.Of(name.Schema).revision))
 	}
 	switch {
 	case isTable:
@@ -353,12 +355,12 @@ func (w *commit) newRelation(ctx context.Context, t *Transaction, name TableName
 		w.next.setTable(name, tableEntry{version: v})
 		w.changed[name] = true
 	case isView:
-		record, err := view.view.Encode()
+		encoded, err := view.view.Encode()
 		if err != nil {
 			return err
 		}
-		w.put(viewKey(view.view.ID), record)
-		w.put(nameKey(name), encodeName(kindView, view.view.ID))
+		w.put(keys.View(view.view.ID), encoded)
+		w.put(keys.Name(name), record.EncodeName(record.KindView, view.view.ID))
 		w.next.setView(name, viewEntry{view: view.view})
 	case isType:
 		w.newType(userType, name)
@@ -408,13 +410,13 @@ func (w *commit) store(ctx context.Context) (Revision, error) {
 	c := w.catalog
 	c.commits++
 	w.token = fmt.Sprintf("%s/%d/%d/%d", c.identity, c.registered, c.options.Now().UnixNano(), c.commits)
-	w.put(commitKey, []byte(w.token))
+	w.put(keys.Commit, []byte(w.token))
 	if c.shared() {
 		w.put(c.outcomeKey(), []byte(w.token))
 	}
 	var pages []store.Item
 	for _, p := range w.pages {
-		pages = append(pages, store.Item{Key: pageKey(p.Ref.ID), Value: p.Data})
+		pages = append(pages, store.Item{Key: keys.Page(p.Ref.ID), Value: p.Data})
 	}
 	if fits(c.store.Limits(), w.write, pages) {
 		w.write.Puts = append(w.write.Puts, pages...)
@@ -427,7 +429,7 @@ func (w *commit) store(ctx context.Context) (Revision, error) {
 	w.write.Lazy = c.options.EndsWithBoot && w.byRows()
 	w.dead = c.takeGarbage(w.write)
 	for _, g := range w.dead {
-		w.remove(pageKey(g.page))
+		w.remove(keys.Page(g.page))
 	}
 	c.setPending(w)
 	revision, err := c.store.Commit(ctx, w.write)
@@ -458,7 +460,7 @@ func (c *Catalog) conflictOf(err error) error {
 	switch {
 	case !errors.As(err, &which):
 		return err
-	case c.shared() && which.Compare.Key == nodeKey(c.options.Self.Name):
+	case c.shared() && which.Compare.Key == keys.Node(c.options.Self.Name):
 		return fmt.Errorf("%w: %w", ErrFenced, err)
 	}
 	return fmt.Errorf("%w: %w", ErrConflict, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/catalog/fetched"
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/mention"
 	"github.com/csmsql/csmsql/catalog/store"
@@ -26,6 +27,7 @@ type Contents struct {
 	alike    persistent.Map[hugetable.FoldedName, struct{}] // their names, in an order without regard to case
 	kept     persistent.Map[keptKey, keptEntry]             // former versions of tables, also of those that are gone
 	mentions mention.Tables                                 // the tables by what their records mention
+	fetched  *fetched.Tables[*Contents]                     // where tables are that are not here; nil: all are
 }
 
 // The entries carry the store revision of their record, which is what a commit compares (K5).
@@ -122,7 +124,7 @@ func (c *Contents) drop(name TableName) {
 // With is what one query sees that reads the results of its own parts beside the tables: the versions hide tables
 // of their names.
 func (c *Contents) With(versions ...*TableVersion) *Contents {
-	next := c.clone()
+	next := c.whole().clone()
 	for _, v := range versions {
 		next.setTable(v.Table().Name, tableEntry{version: v})
 	}
@@ -159,12 +161,12 @@ func (c *Contents) SchemaComment(name string) string { return c.schemas.Of(name)
 
 // Tables lists the tables by name.
 func (c *Contents) Tables() []*TableVersion {
-	return listed(c.tables, func(_ TableName, e tableEntry) *TableVersion { return e.version })
+	return listed(c.whole().tables, func(_ TableName, e tableEntry) *TableVersion { return e.version })
 }
 
 // TablesIn lists those of a schema by name.
 func (c *Contents) TablesIn(schema string) (list []*TableVersion) {
-	for name, e := range c.tables.From(TableName{Schema: schema}) {
+	for name, e := range c.whole().tables.From(TableName{Schema: schema}) {
 		if name.Schema != schema {
 			break
 		}
@@ -175,6 +177,7 @@ func (c *Contents) TablesIn(schema string) (list []*TableVersion) {
 
 // Mentioning lists by name the tables whose records mention something, or may: the caller looks.
 func (c *Contents) Mentioning(m mention.Mention) (list []*TableVersion) {
+	c = c.whole()
 	for _, id := range c.mentions.To(m) {
 		if v, ok := c.TableOf(id, TableName{}); ok {
 			list = append(list, v)
@@ -210,12 +213,13 @@ func (c *Contents) SameNames(other *Contents) bool {
 
 // Table finds a table.
 func (c *Contents) Table(name TableName) (*TableVersion, bool) {
-	e, ok := c.tables.Get(name)
+	e, ok := c.having(0, name).tables.Get(name)
 	return e.version, ok
 }
 
 // TableOf finds a table by its identity; hint is what it may be called.
 func (c *Contents) TableOf(id TableID, hint TableName) (*TableVersion, bool) {
+	c = c.having(id, hint)
 	if e, ok := c.tables.Get(hint); ok && e.version.Table().ID == id {
 		return e.version, true
 	}
@@ -224,6 +228,25 @@ func (c *Contents) TableOf(id TableID, hint TableName) (*TableVersion, bool) {
 		return nil, false
 	}
 	return c.Table(name)
+}
+
+// having are contents that have a table, if these do: of an identity, which may be called hint, or, 0, all called so.
+func (c *Contents) having(id TableID, hint TableName) *Contents {
+	if c.fetched == nil {
+		return c
+	}
+	if near := c.fetched.Named(hint); id == 0 || near.names.Has(id) {
+		return near
+	}
+	return c.fetched.Identified(id)
+}
+
+// whole are contents that have all tables.
+func (c *Contents) whole() *Contents {
+	if c.fetched == nil {
+		return c
+	}
+	return c.fetched.Whole()
 }
 
 // Views lists the views by name.
@@ -241,7 +264,7 @@ func (c *Contents) View(name TableName) (*View, bool) {
 func (c *Contents) Alike(name TableName) iter.Seq[TableName] {
 	first := hugetable.FoldedName{Folded: hugetable.Folded(name).Folded}
 	return func(yield func(TableName) bool) {
-		for n := range c.alike.From(first) {
+		for n := range c.having(0, name).alike.From(first) {
 			if n.Folded != first.Folded || !yield(n.Name) {
 				return
 			}
@@ -252,7 +275,7 @@ func (c *Contents) Alike(name TableName) iter.Seq[TableName] {
 // TablesSince lists by name the tables that are not those of other contents, as they were there and as they are: nil
 // where there is none. Nil contents have nothing. It is cheap where one was made of the other.
 func (c *Contents) TablesSince(other *Contents) iter.Seq2[*TableVersion, *TableVersion] {
-	return since(other.orNone().tables, c.tables, func(e tableEntry) *TableVersion { return e.version })
+	return since(other.orNone().whole().tables, c.whole().tables, func(e tableEntry) *TableVersion { return e.version })
 }
 
 // ViewsSince is TablesSince for views.
@@ -285,42 +308,12 @@ func (c *Contents) SharesSchemas(other *Contents) bool {
 	return other != nil && c.schemas.Is(other.schemas)
 }
 
-// Keys of the store. Names cannot contain a zero byte, so that the separator is unambiguous.
 const (
-	formatKey      = "meta/format"
-	identityKey    = "meta/identities"
-	commitKey      = "meta/commit"
-	schemaPrefix   = "schema/"
-	namePrefix     = "name/"
-	tablePrefix    = "table/"
-	viewPrefix     = "view/"
-	pagePrefix     = "page/"
-	regionPrefix   = "region/"
-	nodePrefix     = "node/"
-	presencePrefix = "presence/"
-	readerPrefix   = "reader/"  // by relation: the newest view that reads it
-	columnsPrefix  = "columns/" // by table: the newest change of its columns
-	outcomePrefix  = "outcome/" // by node: the token of its last commit
-	counterPrefix  = "counter/" // by counter: how far it has been given out
-	keptPrefix     = "kept/"    // by table and number: versions that were the table's
-	setPrefix      = "set/"     // by counter: the last time that it was set, and not only given out
-	catalogFormat  = 1
-	nameSeparator  = "\x00"
-	maxNameBytes   = 255
-	identityBlock  = 1024
-	defaultHome    = "local"
+	catalogFormat = 1
+	identityBlock = 1024
+	defaultHome   = "local"
 )
 
-func schemaKey(name string) string                   { return schemaPrefix + name }
-func namesOf(schema string) string                   { return namePrefix + schema + nameSeparator }
-func nameKey(n TableName) string                     { return namesOf(n.Schema) + n.Name }
-func tableKey(id TableID) string                     { return tablePrefix + hexadecimal(uint64(id)) }
-func viewKey(id TableID) string                      { return viewPrefix + hexadecimal(uint64(id)) }
-func readerKey(id TableID) string                    { return readerPrefix + hexadecimal(uint64(id)) }
-func columnsKey(id TableID) string                   { return columnsPrefix + hexadecimal(uint64(id)) }
-func counterKey(id CounterID) string                 { return counterPrefix + hexadecimal(uint64(id)) }
-func setKey(id CounterID) string                     { return setPrefix + hexadecimal(uint64(id)) }
-func pageKey(id PageID) string                       { return pagePrefix + id.String() }
 func unchanged(key string, r Revision) store.Compare { return store.Unchanged(key, r) }
 
 // Moved is Applied with what is closed when there is something else to see, and why there will be nothing any more.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/csmsql/csmsql/catalog/internal/keys"
 	"github.com/csmsql/csmsql/catalog/record"
 	"github.com/csmsql/csmsql/catalog/store"
 )
@@ -34,7 +35,7 @@ func (c *Catalog) Counter(ctx context.Context, id CounterID) (*Count, error) {
 }
 
 func (c *Catalog) counter(ctx context.Context, id CounterID) (*Count, store.Revision, error) {
-	item, ok, err := c.store.Get(ctx, counterKey(id))
+	item, ok, err := c.store.Get(ctx, keys.Counter(id))
 	if err != nil {
 		return nil, 0, fmt.Errorf("read counter %d: %w", id, err)
 	}
@@ -69,11 +70,12 @@ func (c *Catalog) changeCounter(ctx context.Context, id CounterID, tell bool,
 			return err
 		}
 		t := store.Transaction{
-			Compares: []store.Compare{unchanged(counterKey(id), revision)},
-			Puts:     []store.Item{{Key: counterKey(id), Value: next.Encode()}},
+			Compares: []store.Compare{unchanged(keys.Counter(id), revision)},
+			Puts:     []store.Item{{Key: keys.Counter(id), Value: next.Encode()}},
 		}
 		if tell && c.shared() { // the token is no commit's: it has the others wait until they have seen this
-			t.Puts = append(t.Puts, store.Item{Key: setKey(id)}, store.Item{Key: commitKey, Value: []byte(c.identity)})
+			token := store.Item{Key: keys.Commit, Value: []byte(c.identity)}
+			t.Puts = append(t.Puts, store.Item{Key: keys.Set(id)}, token)
 		}
 		_, err = c.store.Commit(ctx, t)
 		switch {

@@ -52,6 +52,7 @@
 //	positions    sets of rows of a chunk: the deleted ones
 //	statistics   null counts, bounds, distinct sketches; merging them
 //	hugetable    versions, pages, records; nothing in it knows a store or a lease
+//	fetched      the tables of a borrower's snapshot, as it asks for them
 //	mention      which tables mention an object
 //	homes        the regions that this process lends
 //	store        keys, values and compare-and-swap: bbolt, memory; later etcd

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/csmsql/csmsql/catalog/internal/keys"
 	"github.com/csmsql/csmsql/catalog/store"
 )
 
@@ -48,9 +49,9 @@ func (e settledError) Unwrap() error { return e.error }
 // theirs may come before the question.
 func (c *Catalog) outcomeKey() string {
 	if !c.shared() {
-		return commitKey
+		return keys.Commit
 	}
-	return outcomePrefix + c.options.Self.Name
+	return keys.OutcomePrefix + c.options.Self.Name
 }
 
 // settleDoubt finds out what became of a commit that ended with ErrOutcomeUnknown, if there is one. One that

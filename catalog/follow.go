@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/internal/keys"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/internal/persistent"
@@ -20,8 +21,8 @@ import (
 )
 
 // followed are the prefixes of the records that every node keeps up with; pages are read when they are needed.
-var followed = []string{"meta/commit", schemaPrefix, tablePrefix, viewPrefix, typePrefix, keptPrefix, setPrefix,
-	regionPrefix, nodePrefix, presencePrefix}
+var followed = []string{"meta/commit", keys.SchemaPrefix, keys.TablePrefix, keys.ViewPrefix, keys.TypePrefix,
+	keys.KeptPrefix, keys.SetPrefix, keys.RegionPrefix, keys.NodePrefix, keys.PresencePrefix}
 
 // Run follows the commits of the other nodes and tells them what this one reads, until ctx is done or the node is
 // fenced off (ErrFenced): then it must begin anew. Without it nothing is committed in a cluster. Where nobody
@@ -107,7 +108,7 @@ func (c *Catalog) apply(ctx context.Context, seen store.Change) error {
 	c.mu.Unlock()
 	visible := false
 	for _, item := range seen.Puts {
-		if item.Key == commitKey {
+		if item.Key == keys.Commit {
 			if pending != nil && pending.token == string(item.Value) {
 				t.own = pending
 			}
@@ -132,21 +133,21 @@ func (c *Catalog) apply(ctx context.Context, seen store.Change) error {
 func (t *change) remove(key string) {
 	kind, rest, _ := strings.Cut(key, "/")
 	switch kind + "/" {
-	case schemaPrefix:
+	case keys.SchemaPrefix:
 		t.next.dropSchema(rest)
-	case tablePrefix, viewPrefix, typePrefix:
+	case keys.TablePrefix, keys.ViewPrefix, keys.TypePrefix:
 		if id, err := strconv.ParseUint(rest, 16, 64); err == nil {
 			t.next.forgetID(TableID(id))
 		}
-	case keptPrefix:
-		if k, err := parseKept(rest); err == nil {
+	case keys.KeptPrefix:
+		if k, err := keys.ParseKept(rest); err == nil {
 			t.next.kept = t.next.kept.Without(k)
 		}
-	case regionPrefix:
+	case keys.RegionPrefix:
 		if id, err := strconv.ParseUint(rest, 16, 64); err == nil {
 			t.regions[memregion.RegionID(id)] = nil
 		}
-	case nodePrefix:
+	case keys.NodePrefix:
 		delete(t.members, rest)
 	}
 }
@@ -154,9 +155,9 @@ func (t *change) remove(key string) {
 func (t *change) put(c *Catalog, item store.Item) error {
 	kind, rest, _ := strings.Cut(item.Key, "/")
 	switch kind + "/" {
-	case schemaPrefix:
+	case keys.SchemaPrefix:
 		t.next.setSchema(rest, schemaEntry{item.Revision, string(item.Value)})
-	case tablePrefix:
+	case keys.TablePrefix:
 		v, err := hugetable.Decode(item.Value, c.source)
 		if err != nil {
 			return err
@@ -168,40 +169,40 @@ func (t *change) put(c *Catalog, item store.Item) error {
 		}
 		t.next.forgetID(v.Table().ID)
 		t.next.setTable(v.Table().Name, tableEntry{v, item.Revision})
-	case viewPrefix:
+	case keys.ViewPrefix:
 		v, err := decodeView(item.Value)
 		if err != nil {
 			return err
 		}
 		t.next.forgetID(v.ID)
 		t.next.setView(v.Name, viewEntry{v, item.Revision})
-	case typePrefix:
+	case keys.TypePrefix:
 		is, err := decodeType(item.Value)
 		if err != nil {
 			return err
 		}
 		t.next.forgetID(is.ID)
 		t.next.setType(is.Name, typeEntry{is, item.Revision})
-	case keptPrefix:
+	case keys.KeptPrefix:
 		return t.putKept(c, rest, item)
-	case setPrefix:
+	case keys.SetPrefix:
 		if id, err := strconv.ParseUint(rest, 16, 64); err == nil && c.options.Set != nil {
 			c.options.Set(CounterID(id))
 		}
-	case regionPrefix:
+	case keys.RegionPrefix:
 		g, err := decodeRegion(item.Value)
 		if err != nil {
 			return err
 		}
 		t.regions[g.ID] = g
-	case nodePrefix, presencePrefix:
+	case keys.NodePrefix, keys.PresencePrefix:
 		return t.putMember(kind+"/", rest, item)
 	}
 	return nil
 }
 
 func (t *change) putKept(c *Catalog, rest string, item store.Item) error {
-	key, err := parseKept(rest)
+	key, err := keys.ParseKept(rest)
 	if err != nil {
 		return damaged("kept version", err)
 	}
@@ -223,7 +224,7 @@ func (t *change) putMember(prefix, name string, item store.Item) error {
 	if old := t.members[name]; old != nil {
 		m = *old
 	}
-	if prefix == nodePrefix {
+	if prefix == keys.NodePrefix {
 		n, err := decodeNode(item.Value)
 		if err != nil {
 			return err
@@ -234,7 +235,7 @@ func (t *change) putMember(prefix, name string, item store.Item) error {
 		if err != nil {
 			return err
 		}
-		m.Oldest, m.Seen, m.State = p.oldest, p.seen, p.state
+		m.Oldest, m.Seen, m.State = p.Oldest, p.Seen, MemberState(p.State)
 	}
 	t.members[name] = &m
 	return nil
@@ -480,7 +481,7 @@ func (c *Catalog) barrier(ctx context.Context) error {
 	if !c.shared() {
 		return nil
 	}
-	item, _, err := c.store.Get(ctx, commitKey)
+	item, _, err := c.store.Get(ctx, keys.Commit)
 	if err != nil {
 		return fmt.Errorf("ask the cluster for its last commit: %w", err)
 	}

@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/internal/keys"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/internal/persistent"
 	"github.com/csmsql/csmsql/memregion"
@@ -26,14 +25,7 @@ import (
 // A version with the rows and columns that the one before it has, which only lie elsewhere, stands for that one too.
 
 // keptKey names a version that is kept.
-type keptKey struct {
-	table  TableID
-	number uint64
-}
-
-func compareKept(a, b keptKey) int {
-	return cmp.Or(cmp.Compare(a.table, b.table), cmp.Compare(a.number, b.number))
-}
+type keptKey = keys.Kept
 
 type keptEntry struct {
 	version  *TableVersion
@@ -42,21 +34,7 @@ type keptEntry struct {
 }
 
 func newKept() persistent.Map[keptKey, keptEntry] {
-	return persistent.New[keptKey, keptEntry](compareKept)
-}
-
-func (k keptKey) record() string {
-	return keptPrefix + hexadecimal(uint64(k.table)) + "/" + hexadecimal(k.number)
-}
-
-func parseKept(rest string) (k keptKey, err error) {
-	table, number, _ := strings.Cut(rest, "/")
-	id, err := strconv.ParseUint(table, 16, 64)
-	if err == nil {
-		k.number, err = strconv.ParseUint(number, 16, 64)
-	}
-	k.table = TableID(id)
-	return k, err
+	return persistent.New[keptKey, keptEntry](keptKey.Compare)
 }
 
 // Kept is a version of a table that can be asked for.
@@ -68,8 +46,8 @@ type Kept struct {
 
 // keptOf lists the former versions of a table that are kept, oldest first.
 func (c *Contents) keptOf(id TableID) (list []keptEntry) {
-	for key, e := range c.kept.From(keptKey{table: id}) {
-		if key.table != id {
+	for key, e := range c.kept.From(keptKey{Table: id}) {
+		if key.Table != id {
 			break
 		}
 		list = append(list, e)
@@ -79,6 +57,7 @@ func (c *Contents) keptOf(id TableID) (list []keptEntry) {
 
 // Versions lists the versions of a table that can be asked for, oldest first: those that are kept, and the present one.
 func (c *Contents) Versions(v *TableVersion) (list []Kept) {
+	c = c.having(v.Table().ID, v.Table().Name)
 	now, ok := c.TableOf(v.Table().ID, v.Table().Name)
 	if !ok {
 		return nil
@@ -138,14 +117,14 @@ func (w *commit) retain(sealed, made, before *TableVersion) (*TableVersion, erro
 	if err != nil {
 		return nil, err
 	}
-	key := keptKey{table.ID, before.Version()}
-	w.put(key.record(), record)
+	key := keptKey{Table: table.ID, Number: before.Version()}
+	w.put(key.Key(), record)
 	w.next.kept = w.next.kept.With(key, keptEntry{version: before, until: until})
 	w.keeps = append(w.keeps, key)
 	list := w.next.keptOf(table.ID)
 	for _, e := range list[:min(keepsRemoved, max(0, len(list)-table.Retention.Versions))] {
-		gone := keptKey{table.ID, e.version.Version()}
-		w.remove(gone.record())
+		gone := keptKey{Table: table.ID, Number: e.version.Version()}
+		w.remove(gone.Key())
 		w.next.kept = w.next.kept.Without(gone)
 	}
 	return dated, nil
@@ -165,9 +144,9 @@ func (w *commit) dateKept(revision Revision) {
 // without a byte copied. Commit is ErrConflict if that version is kept no more.
 func (t *Transaction) Restore(name TableName, earlier *TableVersion) error {
 	id := earlier.Table().ID
-	key := keptKey{id, earlier.Version()}
+	key := keptKey{Table: id, Number: earlier.Version()}
 	if e, ok := t.base.kept.Get(key); ok && e.version == earlier {
-		t.keptRead = append(t.keptRead, store.Unchanged(key.record(), e.revision))
+		t.keptRead = append(t.keptRead, store.Unchanged(key.Key(), e.revision))
 	} else if now, ok := t.base.TableOf(id, name); !ok || now != earlier {
 		return fmt.Errorf("table %v, version %d: %w", name, earlier.Version(), ErrNoVersion)
 	}
@@ -176,7 +155,7 @@ func (t *Transaction) Restore(name TableName, earlier *TableVersion) error {
 
 // expired tells whether a kept version is to be kept no longer. behind is how many later ones of its table are kept.
 func (c *Contents) expired(key keptKey, e keptEntry, behind int, now time.Time) bool {
-	table, ok := c.TableOf(key.table, e.version.Table().Name)
+	table, ok := c.TableOf(key.Table, e.version.Table().Name)
 	if !ok {
 		return true // it was dropped
 	}
@@ -195,11 +174,11 @@ func (c *Contents) expiredAt(id TableID, now time.Time) (list []keptKey) {
 		}
 		of = of[:0]
 	}
-	for key := range c.kept.From(keptKey{table: id}) {
-		if id != 0 && key.table != id {
+	for key := range c.kept.From(keptKey{Table: id}) {
+		if id != 0 && key.Table != id {
 			break
 		}
-		if len(of) > 0 && of[0].table != key.table {
+		if len(of) > 0 && of[0].Table != key.Table {
 			flush()
 		}
 		of = append(of, key)
@@ -279,12 +258,12 @@ func (c *Catalog) giveUpSome(ctx context.Context, list []keptKey) error {
 		return err
 	}
 	if c.shared() {
-		w.compares(unchanged(nodeKey(c.options.Self.Name), c.registered))
+		w.compares(unchanged(keys.Node(c.options.Self.Name), c.registered))
 	}
 	for _, key := range list {
 		if e, ok := w.current.kept.Get(key); ok {
-			w.compares(unchanged(key.record(), e.revision))
-			w.remove(key.record())
+			w.compares(unchanged(key.Key(), e.revision))
+			w.remove(key.Key())
 			w.next.kept = w.next.kept.Without(key)
 		}
 	}
@@ -307,7 +286,7 @@ func (c *Contents) keepFrom(old *Contents) {
 	for key, e := range c.kept.All() {
 		if had, ok := old.kept.Get(key); ok && had.revision == e.revision {
 			e.version = had.version
-		} else if now, ok := old.TableOf(key.table, e.version.Table().Name); ok && now.Version() == key.number {
+		} else if now, ok := old.TableOf(key.Table, e.version.Table().Name); ok && now.Version() == key.Number {
 			e.version = now
 		}
 		c.kept = c.kept.With(key, e)
@@ -321,11 +300,11 @@ func (c *Catalog) keptVersion(before *Contents, key keptKey, item store.Item) (k
 	if err != nil {
 		return keptEntry{}, err
 	}
-	if v.Table().ID != key.table || v.Version() != key.number {
+	if v.Table().ID != key.Table || v.Version() != key.Number {
 		return keptEntry{}, damaged("kept version",
 			fmt.Errorf("it is of table %d, version %d", v.Table().ID, v.Version()))
 	}
-	if now, ok := before.TableOf(key.table, v.Table().Name); ok && now.Version() == key.number {
+	if now, ok := before.TableOf(key.Table, v.Table().Name); ok && now.Version() == key.Number {
 		v = now
 	}
 	return keptEntry{version: v, until: until, revision: item.Revision}, nil

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/csmsql/csmsql/catalog/internal/message"
+	"github.com/csmsql/csmsql/catalog/internal/keys"
+	"github.com/csmsql/csmsql/catalog/record"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
@@ -51,43 +52,6 @@ type Member struct {
 	State MemberState
 }
 
-// presence is the part of a Member that changes while it lives.
-type presence struct {
-	oldest, seen Revision
-	state        MemberState
-}
-
-// Field numbers of a presence record in catalog.proto.
-const presenceOldest, presenceSeen, presenceState = 1, 2, 3
-
-func (p presence) encode() []byte {
-	w := message.Writer{}
-	w.Int(presenceOldest, int64(p.oldest))
-	w.Int(presenceSeen, int64(p.seen))
-	w.Uint(presenceState, uint64(p.state))
-	return w.Buf
-}
-
-func decodePresence(data []byte) (p presence, err error) {
-	r := message.NewReader(data)
-	for r.Next() {
-		switch r.Field() {
-		case presenceOldest:
-			p.oldest = Revision(r.Int())
-		case presenceSeen:
-			p.seen = Revision(r.Int())
-		case presenceState:
-			p.state = MemberState(r.Uint())
-		default:
-			r.Skip()
-		}
-	}
-	return p, damaged("presence", r.Err())
-}
-
-func nodeKey(name string) string     { return nodePrefix + name }
-func presenceKey(name string) string { return presencePrefix + name }
-
 // shared tells whether other nodes' catalogs use the same store.
 func (c *Catalog) shared() bool { return c.options.Self != nil }
 
@@ -100,7 +64,7 @@ func (c *Catalog) register(ctx context.Context) error {
 		return fmt.Errorf("name of the node: %w", err)
 	}
 	for {
-		item, ok, err := c.store.Get(ctx, nodeKey(self.Name))
+		item, ok, err := c.store.Get(ctx, keys.Node(self.Name))
 		if err != nil {
 			return err
 		}
@@ -110,10 +74,10 @@ func (c *Catalog) register(ctx context.Context) error {
 			}
 		}
 		revision, err := c.store.Commit(ctx, store.Transaction{
-			Compares: []store.Compare{unchanged(nodeKey(self.Name), item.Revision)},
+			Compares: []store.Compare{unchanged(keys.Node(self.Name), item.Revision)},
 			Puts: []store.Item{
-				{Key: nodeKey(self.Name), Value: self.Encode(), Ephemeral: true},
-				{Key: presenceKey(self.Name), Value: presence{}.encode(), Ephemeral: true},
+				{Key: keys.Node(self.Name), Value: self.Encode(), Ephemeral: true},
+				{Key: keys.Presence(self.Name), Value: record.Presence{}.Encode(), Ephemeral: true},
 			},
 		})
 		if isConflict(err) {
@@ -133,14 +97,14 @@ func CheckFree(ctx context.Context, s store.Store, name string) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	item, ok, err := s.Get(ctx, nodeKey(name))
+	item, ok, err := s.Get(ctx, keys.Node(name))
 	if err != nil {
 		return err
 	}
 	if ok {
 		return sameNode(item.Value, &NodeRecord{})
 	}
-	_, err = s.Scan(ctx, []string{regionPrefix}, func(item store.Item) error {
+	_, err = s.Scan(ctx, []string{keys.RegionPrefix}, func(item store.Item) error {
 		g, err := decodeRegion(item.Value)
 		if err == nil && g.Node == name {
 			err = fmt.Errorf("%w: region %d at %s is node %q's, which is not running; start it from its own data directory, or take another name", ErrNodeTaken, g.ID, g.Path, name)
@@ -156,15 +120,15 @@ func Forget(ctx context.Context, s store.Store, name string) (regions int, err e
 	if err := checkName(name); err != nil {
 		return 0, err
 	}
-	item, ok, err := s.Get(ctx, nodeKey(name))
+	item, ok, err := s.Get(ctx, keys.Node(name))
 	if err != nil {
 		return 0, err
 	}
 	if ok {
 		return 0, sameNode(item.Value, &NodeRecord{})
 	}
-	t := store.Transaction{Compares: []store.Compare{unchanged(nodeKey(name), 0)}}
-	_, err = s.Scan(ctx, []string{regionPrefix}, func(item store.Item) error {
+	t := store.Transaction{Compares: []store.Compare{unchanged(keys.Node(name), 0)}}
+	_, err = s.Scan(ctx, []string{keys.RegionPrefix}, func(item store.Item) error {
 		g, err := decodeRegion(item.Value)
 		if err == nil && g.Node == name {
 			t.Deletes = append(t.Deletes, item.Key)
@@ -198,9 +162,10 @@ func (c *Catalog) AwaitSeen(ctx context.Context) error {
 	for c.shared() {
 		behind := ""
 		// A node that is joining holds no snapshot, and those that it takes later see every commit before now.
-		_, err := c.store.Scan(ctx, []string{presencePrefix}, func(item store.Item) error {
+		_, err := c.store.Scan(ctx, []string{keys.PresencePrefix}, func(item store.Item) error {
 			p, err := decodePresence(item.Value)
-			if name := strings.TrimPrefix(item.Key, presencePrefix); name != c.options.Self.Name && p.state != Joining && p.seen < c.registered {
+			name := strings.TrimPrefix(item.Key, keys.PresencePrefix)
+			if name != c.options.Self.Name && MemberState(p.State) != Joining && p.Seen < c.registered {
 				behind = name
 			}
 			return err
@@ -444,15 +409,15 @@ func (c *Catalog) due() (due []ExtentID) {
 }
 
 // presence is what this node tells the others. Requires mu.
-func (c *Catalog) presence() presence {
-	p := presence{oldest: c.mu.current.contents.revision, state: c.mu.state}
+func (c *Catalog) presence() record.Presence {
+	p := record.Presence{Oldest: c.mu.current.contents.revision, State: uint64(c.mu.state)}
 	for _, m := range c.mu.members {
-		p.seen = max(p.seen, m.Registered)
+		p.Seen = max(p.Seen, m.Registered)
 	}
 	for _, l := range c.mu.leases {
-		p.oldest = min(p.oldest, l.state.contents.revision)
+		p.Oldest = min(p.Oldest, l.state.contents.revision)
 		if l.doomed > 0 {
-			p.seen = min(p.seen, l.doomed-1)
+			p.Seen = min(p.Seen, l.doomed-1)
 		}
 	}
 	return p
@@ -501,8 +466,8 @@ func (c *Catalog) tellPresence(ctx context.Context) (Revision, error) {
 	}
 	name := c.options.Self.Name
 	revision, err := c.store.Commit(ctx, store.Transaction{
-		Compares: []store.Compare{unchanged(nodeKey(name), c.registered)},
-		Puts:     []store.Item{{Key: presenceKey(name), Value: p.encode(), Ephemeral: true}},
+		Compares: []store.Compare{unchanged(keys.Node(name), c.registered)},
+		Puts:     []store.Item{{Key: keys.Presence(name), Value: p.Encode(), Ephemeral: true}},
 	})
 	if err == nil {
 		c.reporting.told, c.reporting.since = p, revision

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/catalog/internal/keys"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
@@ -34,7 +35,7 @@ func (c *Catalog) AddRegion(ctx context.Context,
 	make func(taken []RegionRecord) (RegionRecord, error)) (RegionRecord, error) {
 	for {
 		var taken []RegionRecord
-		revision, err := c.store.Scan(ctx, []string{regionPrefix}, func(item store.Item) error {
+		revision, err := c.store.Scan(ctx, []string{keys.RegionPrefix}, func(item store.Item) error {
 			g, err := decodeRegion(item.Value)
 			if err == nil {
 				taken = append(taken, *g)
@@ -49,8 +50,9 @@ func (c *Catalog) AddRegion(ctx context.Context,
 			return record, err
 		}
 		_, err = c.store.Commit(ctx, store.Transaction{
-			Compares: []store.Compare{store.NothingNewer(regionPrefix, revision), unchanged(regionKey(record.ID), 0)},
-			Puts:     []store.Item{{Key: regionKey(record.ID), Value: record.Encode()}},
+			Compares: []store.Compare{
+				store.NothingNewer(keys.RegionPrefix, revision), unchanged(keys.Region(record.ID), 0)},
+			Puts: []store.Item{{Key: keys.Region(record.ID), Value: record.Encode()}},
 		})
 		if isConflict(err) {
 			continue
@@ -89,7 +91,7 @@ func (c *Catalog) ReserveGenerations(ctx context.Context, region memregion.Regio
 
 // DropRegion forgets a region. The caller knows that no chunk lies in it any more.
 func (c *Catalog) DropRegion(ctx context.Context, region memregion.RegionID) error {
-	if _, err := c.store.Commit(ctx, store.Transaction{Deletes: []string{regionKey(region)}}); err != nil {
+	if _, err := c.store.Commit(ctx, store.Transaction{Deletes: []string{keys.Region(region)}}); err != nil {
 		return fmt.Errorf("drop region %d: %w", region, err)
 	}
 	c.mu.Lock()
@@ -97,8 +99,6 @@ func (c *Catalog) DropRegion(ctx context.Context, region memregion.RegionID) err
 	delete(c.mu.regions, region)
 	return nil
 }
-
-func regionKey(id memregion.RegionID) string { return regionPrefix + hexadecimal(uint64(id)) }
 
 // changeRegion reads, changes and writes a region's record; another writer in between means to try again.
 func (c *Catalog) changeRegion(ctx context.Context, id memregion.RegionID,
@@ -122,7 +122,7 @@ func (c *Catalog) changeRegion(ctx context.Context, id memregion.RegionID,
 
 func (c *Catalog) tryRegion(ctx context.Context, id memregion.RegionID,
 	change func(*RegionRecord) *RegionRecord) (*RegionRecord, error) {
-	item, ok, err := c.store.Get(ctx, regionKey(id))
+	item, ok, err := c.store.Get(ctx, keys.Region(id))
 	if err != nil {
 		return nil, err
 	}
@@ -140,8 +140,8 @@ func (c *Catalog) tryRegion(ctx context.Context, id memregion.RegionID,
 		return old, nil
 	}
 	_, err = c.store.Commit(ctx, store.Transaction{
-		Compares: []store.Compare{unchanged(regionKey(id), item.Revision)},
-		Puts:     []store.Item{{Key: regionKey(id), Value: next.Encode()}},
+		Compares: []store.Compare{unchanged(keys.Region(id), item.Revision)},
+		Puts:     []store.Item{{Key: keys.Region(id), Value: next.Encode()}},
 	})
 	return next, err
 }

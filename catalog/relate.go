@@ -3,6 +3,8 @@ package catalog
 import (
 	"context"
 	"iter"
+
+	"github.com/csmsql/csmsql/catalog/internal/keys"
 )
 
 // Commitment is a transaction that is about to be committed behind what others have committed since its snapshot.
@@ -72,7 +74,7 @@ func (w *commit) relate(ctx context.Context, t *Transaction, rows map[TableName]
 		if !ok {
 			continue
 		}
-		key := tableKey(id)
+		key := keys.Table(id)
 		w.compares(unchanged(key, w.current.tables.Of(v.Table().Name).revision))
 		w.rows[key] = true
 	}

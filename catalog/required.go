@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 
+	"github.com/csmsql/csmsql/catalog/internal/keys"
 	"github.com/csmsql/csmsql/catalog/positions"
 )
 
@@ -46,7 +47,7 @@ func (w *commit) compareRequired(ctx context.Context, t *Transaction) error {
 		table := r.version.Table()
 		now, _ := w.current.TableOf(table.ID, table.Name)
 		if name := now.Table().Name; !w.changed[name] {
-			key := tableKey(table.ID)
+			key := keys.Table(table.ID)
 			w.compares(unchanged(key, w.current.tables.Of(name).revision))
 			w.rows[key] = true
 		}

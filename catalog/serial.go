@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/csmsql/csmsql/catalog/internal/keys"
 	"github.com/csmsql/csmsql/catalog/store"
 )
 
@@ -45,18 +46,18 @@ func (w *commit) compareReads(t *Transaction) error {
 	if !d.serializable {
 		return nil
 	}
-	w.compares(store.NothingNewer(schemaPrefix, t.base.revision))
-	w.compares(store.NothingNewer(viewPrefix, t.base.revision))
-	w.compares(store.NothingNewer(typePrefix, t.base.revision))
+	w.compares(store.NothingNewer(keys.SchemaPrefix, t.base.revision))
+	w.compares(store.NothingNewer(keys.ViewPrefix, t.base.revision))
+	w.compares(store.NothingNewer(keys.TypePrefix, t.base.revision))
 	if d.all || len(d.names) > dependsMax {
 		for name, table := range t.base.tables.All() {
 			if now, ok := w.current.tables.Get(name); !ok || !now.version.SameRows(table.version) {
 				return conflict("relation", name.String())
 			}
 		}
-		w.compares(store.NothingNewer(tablePrefix, w.current.revision))
-		w.compares(store.NothingNewer(namePrefix, t.base.revision))
-		w.rows[tablePrefix] = true
+		w.compares(store.NothingNewer(keys.TablePrefix, w.current.revision))
+		w.compares(store.NothingNewer(keys.NamePrefix, t.base.revision))
+		w.rows[keys.TablePrefix] = true
 		return nil
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(d.names), TableName.Compare) {
@@ -72,14 +73,14 @@ func (w *commit) compareReads(t *Transaction) error {
 		}
 		switch {
 		case isTable:
-			key := tableKey(now.version.Table().ID)
+			key := keys.Table(now.version.Table().ID)
 			w.compares(unchanged(key, now.revision))
 			w.rows[key] = true
 		case isType:
 		case isView:
-			w.compares(unchanged(viewKey(view.view.ID), view.revision))
+			w.compares(unchanged(keys.View(view.view.ID), view.revision))
 		default:
-			w.compares(unchanged(nameKey(name), 0))
+			w.compares(unchanged(keys.Name(name), 0))
 		}
 	}
 	return nil

@@ -7,11 +7,11 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/internal/keys"
 	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/catalog/store"
 )
@@ -544,13 +544,8 @@ func compareIDs(a, b ExtentID) int {
 }
 
 func checkName(name string) error {
-	switch {
-	case name == "":
-		return fmt.Errorf("%w: it is empty", ErrName)
-	case len(name) > maxNameBytes:
-		return fmt.Errorf("%w: %q has %d bytes, %d are allowed", ErrName, name[:32]+"…", len(name), maxNameBytes)
-	case strings.Contains(name, nameSeparator):
-		return fmt.Errorf("%w: %q contains a zero byte", ErrName, name)
+	if wrong := keys.Wrong(name); wrong != "" {
+		return fmt.Errorf("%w: %s", ErrName, wrong)
 	}
 	return nil
 }

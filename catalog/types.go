@@ -108,6 +108,8 @@ type Holder struct {
 	Description string
 	// TTL is how long the lease lives without a renewal; zero is for ever (holders in this process).
 	TTL time.Duration
+	// Partial: the holder asks for tables when it needs them (LeasedTables), so that its record has none.
+	Partial bool
 }
 
 // Lease is a row of status output.

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/internal/keys"
 	"github.com/csmsql/csmsql/catalog/record"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/internal/enumeration"
@@ -25,10 +26,6 @@ type typeEntry struct {
 	is       *UserType
 	revision Revision
 }
-
-const typePrefix = "type/"
-
-func typeKey(id TableID) string { return typePrefix + hexadecimal(uint64(id)) }
 
 func (c *Contents) setType(name TableName, e typeEntry) {
 	c.name(e.is.ID, name)
@@ -158,31 +155,31 @@ func (w *commit) typesAltered(t *Transaction) {
 	for was, is := range t.own.typesSince(t.base) {
 		if was != nil {
 			if _, stays := t.own.TypeOf(was.ID); !stays {
-				w.compares(store.NothingNewer(readerKey(was.ID), t.base.revision))
-				w.remove(readerKey(was.ID))
-				w.remove(columnsKey(was.ID))
+				w.compares(store.NothingNewer(keys.Reader(was.ID), t.base.revision))
+				w.remove(keys.Reader(was.ID))
+				w.remove(keys.Columns(was.ID))
 			}
 		}
 		if is == nil {
 			continue
 		}
 		if _, ok := t.base.TypeOf(is.ID); ok {
-			w.compares(store.NothingNewer(readerKey(is.ID), t.base.revision))
-			w.put(columnsKey(is.ID), nil)
+			w.compares(store.NothingNewer(keys.Reader(is.ID), t.base.revision))
+			w.put(keys.Columns(is.ID), nil)
 		}
 	}
 }
 
 // typeRelation is a name that meant a type: it is dropped, unless it is put again.
 func (w *commit) typeRelation(e typeEntry, name TableName) {
-	w.compares(unchanged(typeKey(e.is.ID), e.revision))
-	w.remove(typeKey(e.is.ID))
-	w.remove(nameKey(name))
+	w.compares(unchanged(keys.Type(e.is.ID), e.revision))
+	w.remove(keys.Type(e.is.ID))
+	w.remove(keys.Name(name))
 }
 
 func (w *commit) newType(e typeEntry, name TableName) {
-	w.put(typeKey(e.is.ID), e.is.Encode())
-	w.put(nameKey(name), encodeName(kindType, e.is.ID))
+	w.put(keys.Type(e.is.ID), e.is.Encode())
+	w.put(keys.Name(name), record.EncodeName(record.KindType, e.is.ID))
 	w.next.setType(name, typeEntry{is: e.is})
 }
 

@@ -27,9 +27,7 @@ import (
 //
 // It must be certain that planning the text again would give the same: every name in it is that of a table whose version belongs to the plan
 // (query.fresh), every function is one whose value its arguments decide, and the session has run nothing since that could mean anything to
-// planning: whatever is no query makes it forget.
-//
-// SET plan_cache_mode = force_custom_plan has every statement planned anew.
+// planning: whatever is no query makes it forget. SET plan_cache_mode = force_custom_plan has every statement planned anew.
 
 const (
 	keptOfSession = 64  // plans: more texts than the pages of a dashboard ask, in turn, and than a node has fragments of them
@@ -131,6 +129,7 @@ func (q *query) lasting(sql *plan.Statement) bool {
 // meanings are what the plan's names mean in v, for which it was made; nil where what it depends on is not found out: what
 // DuckDB looks up, and what several nodes are sent, which says of which revision it is.
 func (q *query) meanings(v *snapshot.View) lookup.Meanings {
+	q.Own = q.Own || v.Contents.Err() != nil // another statement may find what this one has not
 	if !q.lasts || q.split != nil || q.session.temporary {
 		return nil
 	}

@@ -65,8 +65,7 @@ func (s *Session) resolveTable(schema, name string) (*duckdb.Scan, error) {
 	if version == nil {
 		return nil, fmt.Errorf("42P01: relation %q does not exist", name) // DuckDB's binder carries the text alone
 	}
-	t := s.newScan(context.Background(), s.visible, version, nil)
-	return t.Duck, nil
+	return s.newScan(context.Background(), s.visible, version, nil).Duck, nil
 }
 
 // askedSystem is the session as the tables of the schema csm see it.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/engine/lifetime"
 	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/names"
+	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/engine/prepared"
 	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -70,8 +72,9 @@ type Session struct {
 	settings       configuration.Session
 	// meaning tells the settings apart that DuckDB was told of: plans are made for one of them.
 	meaning string
-	block   *block         // the open transaction block, nil between transactions
-	inside  *snapshot.View // of the statement of which a part is running; nil: none is
+	block   *block            // the open transaction block, nil between transactions
+	seen    *catalog.Contents // by its last statement, of a borrower
+	inside  *snapshot.View    // of the statement of which a part is running; nil: none is
 	named   map[string]*NamedStatement
 	// looksIn is where conn looks for bare names.
 	looksIn names.SearchPath
@@ -289,27 +292,19 @@ func (s *Session) typeCalled(number uint64) (string, bool) {
 // see pins what the next statement reads: the block's snapshot, or a fresh one; and has DuckDB look for names there. The caller releases it.
 func (s *Session) see(ctx context.Context) (*snapshot.View, error) {
 	v, err := s.pin(ctx)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = s.show(v)
 	}
-	if err := s.show(v); err != nil {
-		v.Release()
-		return nil, err
-	}
-	return v, nil
+	return v.Unless(err)
 }
 
 // pin is see without the names: for a plan that still stands, which needs none, and who asks does not wait for those that follow.
 func (s *Session) pin(ctx context.Context) (*snapshot.View, error) {
 	v, err := s.pinShared(ctx)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		v.Own, err = s.temporaryNames(ctx)
 	}
-	if v.Own, err = s.temporaryNames(ctx); err != nil {
-		v.Release()
-		return nil, err
-	}
-	return v, nil
+	return v.Unless(err)
 }
 
 // pinShared is pin of what all sessions see.
@@ -346,6 +341,17 @@ func (s *Session) seeing(contents *catalog.Contents, l *lease.Lease, own snapsho
 		Contents: contents, Lease: l, Path: s.settings.SearchPath, Read: s.readings(), Reads: s.reads(), Own: own,
 		Zone: s.settings.Zone(),
 	}
+	if s.engine.borrower != nil {
+		s.seen = contents
+	}
 	s.sequences.See(v)
 	return v
+}
+
+// cause is what an error of a statement says: that tables could not be looked up, and not that they are not there.
+func (s *Session) cause(ctx context.Context, err error) error {
+	if err != nil {
+		err = cmp.Or(s.seen.Err(), err)
+	}
+	return s.life.CauseOf(outcome.Ended(ctx, err))
 }

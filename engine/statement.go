@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -104,8 +105,7 @@ func (s *Session) probe(ctx context.Context, read *lex.Text, in string) (*Statem
 		return nil, s.life.CauseOf(outcome.Ended(ctx, err))
 	}
 	defer over()
-	var users dialect.Written
-	var parsed *statement.Statement
+	users, parsed := dialect.Written{}, (*statement.Statement)(nil)
 	if in == DialectDuckDB {
 		parsed = s.keptText(read.SQL, in)
 	}
@@ -141,12 +141,12 @@ func (s *Session) probe(ctx context.Context, read *lex.Text, in string) (*Statem
 		return st.prepare(ctx)
 	})
 	listens()
-	if err == nil && ctx.Err() != nil { // DuckDB had planned to the end
+	if ended := cmp.Or(ctx.Err(), s.seen.Err()); err == nil && ended != nil { // DuckDB had planned to the end
 		st.close()
-		err = ctx.Err()
+		err = ended
 	}
 	if err != nil {
-		return nil, st.written.Place(s.life.CauseOf(outcome.Ended(ctx, err)))
+		return nil, st.written.Place(s.cause(ctx, err))
 	}
 	if len(st.parsed.Text) > dialect.TreeMax {
 		st.parsed.Tree = nil // it may be a hundred times the text
@@ -303,12 +303,12 @@ func (st *Statement) Execute(ctx context.Context, args []any) (*Rows, error) {
 	rows, err := st.execute(ctx, args)
 	listens()
 	if err != nil {
-		err = st.written.Place(s.life.CauseOf(outcome.Ended(ctx, err)))
+		err = st.written.Place(s.cause(ctx, err))
 		done()
 		return nil, err
 	}
 	rows.session = s
-	rows.told = func(err error) error { return st.written.Place(s.life.CauseOf(outcome.Ended(ctx, err))) }
+	rows.told = func(err error) error { return st.written.Place(s.cause(ctx, err)) }
 	if rows.fetch == nil { // many do not close a result without rows
 		done()
 		return rows, nil
@@ -604,9 +604,6 @@ func (st *Statement) Exec(ctx context.Context, args ...any) (Result, error) {
 	return rows.drain(ctx)
 }
 
-// A statement ends soon after its context: because the user cancelled it, or because it has taken longer than
-// statement_timeout.
-
 // hurried is ctx with an end by the session's statement_timeout, for callers in the same process. A server keeps the
 // time itself, because in the protocol it begins with a message.
 func (s *Session) hurried(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -624,9 +621,8 @@ func (st *Statement) hurried(ctx context.Context) (context.Context, context.Canc
 // EndsBlock tells whether the statement is COMMIT or ROLLBACK, which statement_timeout does not bound.
 func (st *Statement) EndsBlock() bool { return statement.EndsBlock(st.parsed.Head) }
 
-// MayBeGivenUp tells whether the statement leaves nothing behind when its Outcome is to fail, outside of a transaction
-// block, and inside of one when that fails: it reads, writes tables, or makes a cursor or a prepared statement. Others
-// change the session, or end a block.
+// MayBeGivenUp tells whether the statement leaves nothing behind when its Outcome is to fail, but a block that fails with
+// it: it reads, writes tables, or makes a cursor or a prepared statement.
 func (st *Statement) MayBeGivenUp() bool {
 	if _, runs := st.parsed.Head.(*statement.Execute); runs {
 		return st.inner != nil && st.inner.MayBeGivenUp()

@@ -2,7 +2,7 @@
 // type, and what a borrower is told of a snapshot.
 //
 //	region/<id> ── Region      node/<name> ── Node      view/<id> ── View
-//	counter/<id> ── Count      type/<id> ── Type                             catalog.proto
+//	counter/<id> ── Count      type/<id> ── Type      presence/<name> ── Presence      catalog.proto
 //
 // # Invariants
 //

@@ -22,6 +22,8 @@ type Snapshot struct {
 	// TTL is how long the lease lives without a renewal.
 	TTL     time.Duration
 	Schemas []string
+	// Partial: tables, and former versions, are asked for when they are needed; none is here.
+	Partial bool
 	Tables  [][]byte // records as in the store
 	Views   [][]byte
 	Types   [][]byte
@@ -33,7 +35,7 @@ type Snapshot struct {
 const (
 	snapshotFormat, snapshotRevision, snapshotLease, snapshotTTL    = 1, 2, 3, 4
 	snapshotSchemas, snapshotTables, snapshotViews, snapshotRegions = 5, 6, 7, 8
-	snapshotKept, snapshotTypes                                     = 9, 10
+	snapshotKept, snapshotTypes, snapshotPartial                    = 9, 10, 11
 )
 
 // What a borrower accepts: a region takes more memory than any other item, whatever few bytes it comes in.
@@ -67,6 +69,9 @@ func (r *Snapshot) Encode() []byte {
 	for i := range r.Regions {
 		w.Bytes(snapshotRegions, r.Regions[i].Encode())
 	}
+	if r.Partial {
+		w.Uint(snapshotPartial, 1)
+	}
 	return w.Buf
 }
 
@@ -96,6 +101,8 @@ func DecodeSnapshot(data []byte) (*Snapshot, error) {
 			r.Views = append(r.Views, m.Bytes())
 		case snapshotTypes:
 			r.Types = append(r.Types, m.Bytes())
+		case snapshotPartial:
+			r.Partial = m.Uint() != 0
 		case snapshotKept:
 			r.Kept = append(r.Kept, m.Bytes())
 		case snapshotRegions:

@@ -28,6 +28,7 @@ var accessOf = map[string]access{
 	nodepb.Node_Hello_FullMethodName:                   anybody,
 	nodepb.Node_Describe_FullMethodName:                anybody,
 	nodepb.Node_Lease_FullMethodName:                   anybody,
+	nodepb.Node_Tables_FullMethodName:                  anybody,
 	nodepb.Node_Page_FullMethodName:                    anybody,
 	nodepb.Node_Renew_FullMethodName:                   anybody,
 	nodepb.Node_Release_FullMethodName:                 anybody,

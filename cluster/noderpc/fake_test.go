@@ -16,6 +16,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/catalog/record"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/memregion"
 )
@@ -24,6 +25,7 @@ import (
 type fakeNode struct {
 	describe func() (noderpc.Description, error)
 	lease    func(ctx context.Context, holder catalog.Holder) (*catalog.SnapshotRecord, error)
+	tables   func(lease catalog.LeaseID, asked record.TablesAsked) (record.TablesAnswer, error)
 	page     func(id catalog.PageID) ([]byte, error)
 	await    func(ctx context.Context, seen map[catalog.TableID]uint64) ([]catalog.TableID, error)
 	status   func(ctx context.Context) (noderpc.Status, error)
@@ -112,6 +114,13 @@ func (n *fakeNode) Acquire(_ context.Context, extents []descriptor.Extent) error
 	defer n.mu.Unlock()
 	n.acquired = append(n.acquired, extents...)
 	return nil
+}
+
+func (n *fakeNode) Tables(_ context.Context, lease catalog.LeaseID, asked record.TablesAsked) (record.TablesAnswer, error) {
+	if n.tables != nil {
+		return n.tables(lease, asked)
+	}
+	return record.TablesAnswer{Answered: len(asked.Names)}, nil
 }
 
 func (n *fakeNode) Page(_ context.Context, id catalog.PageID) ([]byte, error) {

@@ -22,6 +22,8 @@ const (
 	maxNameBytes    = 255      // names of nodes, domains, schemas, tables, steps, versions
 	maxTextBytes    = 4096     // descriptions and texts of errors
 	maxPathBytes    = 4096     // of a file, as in Linux
+	maxTablesAsked  = 1 << 10  // names in one call
+	maxTables       = 1 << 20  // in one answer, with their former versions
 	maxRegions      = 1 << 12
 	maxFiles        = 1 << 16
 	maxParameters   = 64

@@ -6,6 +6,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/catalog/record"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
 )
@@ -22,6 +23,9 @@ type Node interface {
 	// nothing else is known of it; TTL 0 asks for the node's own. The record's TTL must be between MinTTL and MaxTTL
 	// (N3): the lease of a process that died must end.
 	Lease(ctx context.Context, holder catalog.Holder) (*catalog.SnapshotRecord, error)
+	// Tables gives tables of a snapshot that was leased without (Holder.Partial): asked is within the limits of this
+	// package. A lease that is over is catalog.ErrLeaseOver.
+	Tables(ctx context.Context, lease catalog.LeaseID, asked record.TablesAsked) (record.TablesAnswer, error)
 	// Page returns a page of descriptors; the caller only reads it.
 	Page(ctx context.Context, id catalog.PageID) ([]byte, error)
 	// Renew lets leases live for their TTL from now on, and returns those that are over. The node reads its clock after

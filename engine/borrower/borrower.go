@@ -14,7 +14,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
-	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/record"
 	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/keeper"
@@ -93,7 +93,7 @@ func (r *Borrower) dial(ctx context.Context) (noderpc.Description, error) {
 		return description, errors.Join(err, client.Close())
 	}
 	r.catalog = description.Catalog
-	r.client = client
+	r.client, r.known = client, newKnown(client)
 	r.keeper = keeper.New(client, keeper.Options{Log: func(m string, err error) { r.config.Log.Warn(m, "error", err) }})
 	return description, nil
 }
@@ -156,11 +156,9 @@ type Borrower struct {
 	views   []*memregion.View
 	timer   *time.Timer
 	closed  bool
-
-	// Of a worker: the snapshot that its node has given, and what it is made of.
-	given    *lease.Lease
-	source   *hugetable.Source
-	versions map[string]*catalog.TableVersion // by their records
+	known   *known
+	sought  []catalog.TableName // names of tables that were looked for in the last snapshot
+	given   *lease.Lease        // of a worker: the snapshot that its node has given
 }
 
 // borrow maps regions of the node. Requires mu, or that r is not attached yet.
@@ -217,7 +215,8 @@ func (r *Borrower) Snapshot(ctx context.Context) (*lease.Lease, error) {
 	}
 	r.used = time.Now()
 	keeper, id := r.keeper, taken.ID()
-	if r.current != nil && r.current.Snapshot.Revision() == taken.Record.Revision && keeper.Valid(r.current.Snapshot.Lease()) {
+	if r.current != nil && r.current.Snapshot.Revision() == taken.Record.Revision && r.current.Snapshot.Err() == nil &&
+		keeper.Valid(r.current.Snapshot.Lease()) {
 		keeper.Release(id)
 		return r.current.Hold(), nil
 	}
@@ -225,20 +224,33 @@ func (r *Borrower) Snapshot(ctx context.Context) (*lease.Lease, error) {
 		keeper.Release(id)
 		return nil, err
 	}
-	snapshot, err := catalog.NewRemoteSnapshot(taken.Record, r.client, catalog.RemoteOptions{Release: func() { keeper.Release(id) }})
+	if r.current != nil {
+		r.sought = r.current.Snapshot.Sought()
+	}
+	client := r.client
+	r.known.next()
+	options := catalog.RemoteOptions{
+		Release: func() { keeper.Release(id) }, Version: r.known.version, Expected: r.sought,
+		Tables: func(asked record.TablesAsked) (record.TablesAnswer, error) {
+			return client.Tables(context.Background(), id, asked)
+		},
+	}
+	snapshot, err := catalog.NewRemoteSnapshot(taken.Record, client, options)
 	if err != nil {
 		keeper.Release(id)
 		return nil, err
 	}
 	r.forget()
-	r.current = lease.New(snapshot, func() error { return keeper.Check(id) })
+	r.current = lease.New(snapshot, func() error { return cmp.Or(snapshot.Err(), keeper.Check(id)) })
 	r.timer = time.AfterFunc(idleLease, r.forgetIdle)
 	return r.current.Hold(), nil
 }
 
 // take leases from the node; from its next process, if it was started again. Requires mu.
 func (r *Borrower) take(ctx context.Context) (noderpc.Lease, error) {
-	holder := catalog.Holder{Domain: r.domain, Description: fmt.Sprintf("%s (process %d)", os.Args[0], os.Getpid())}
+	holder := catalog.Holder{
+		Domain: r.domain, Description: fmt.Sprintf("%s (process %d)", os.Args[0], os.Getpid()), Partial: true,
+	}
 	taken, err := r.client.Lease(ctx, holder)
 	if lost(err) {
 		if failed := r.redial(ctx); failed != nil {
@@ -325,6 +337,7 @@ func (r *Borrower) knowForeign(record catalog.RegionRecord) {
 // forget gives the shared snapshot up; running statements keep theirs. Requires mu.
 func (r *Borrower) forget() {
 	if r.current != nil {
+		r.sought = r.current.Snapshot.Sought()
 		r.timer.Stop()
 		r.current.Release()
 		r.current = nil

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/csmsql/csmsql/catalog"
-	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -27,29 +26,15 @@ func (r *Borrower) Follow(ctx context.Context, encoded []byte, revision catalog.
 	if err := r.knowRegions(ctx, record.Regions); err != nil {
 		return err
 	}
-	if r.source == nil {
-		r.source = hugetable.NewSource(r.client, 0)
-	}
-	// What is known of a version stays known while it is in the catalog.
-	versions := make(map[string]*catalog.TableVersion, len(record.Tables))
-	snapshot, err := catalog.NewRemoteSnapshot(record, r.client, catalog.RemoteOptions{Version: func(encoded []byte) (*catalog.TableVersion, error) {
-		version, ok := r.versions[string(encoded)]
-		if !ok {
-			var err error
-			if version, err = hugetable.Decode(encoded, r.source); err != nil {
-				return nil, err
-			}
-		}
-		versions[string(encoded)] = version
-		return version, nil
-	}})
+	r.known.next() // what is known of a version stays known while it is in the catalog
+	snapshot, err := catalog.NewRemoteSnapshot(record, r.client, catalog.RemoteOptions{Version: r.known.version})
 	if err != nil {
 		return err
 	}
 	if r.given != nil {
 		r.given.Release()
 	}
-	r.given, r.versions = lease.New(snapshot, nil), versions
+	r.given = lease.New(snapshot, nil)
 	return nil
 }
 

@@ -229,6 +229,9 @@ func (m *Mirror) Follow(contents *catalog.Contents) error {
 	if m.seen != nil && m.seen.Revision() >= contents.Revision() {
 		return nil
 	}
+	if err := contents.Whole(); err != nil { // what is not known is not gone
+		return err
+	}
 	if m.words.readCatalogs(contents) {
 		if err := m.makeCatalogsLocked(); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/catalog/record"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/follow"
@@ -118,6 +119,15 @@ func (s *node) Lease(ctx context.Context, holder catalog.Holder) (*catalog.Snaps
 		return nil, err
 	}
 	return record, nil // the lease is the borrower's now
+}
+
+// Tables gives a borrower tables of the snapshot that it holds.
+func (s *node) Tables(_ context.Context, lease catalog.LeaseID, asked record.TablesAsked) (record.TablesAnswer, error) {
+	if err := s.Life.Enter(); err != nil {
+		return record.TablesAnswer{}, err
+	}
+	defer s.Life.Leave()
+	return s.Node.Catalog.LeasedTables(lease, asked)
 }
 
 // Acquire flushes for the processes that are attached, and remembers it as for this one.

@@ -57,6 +57,15 @@ func (v *View) Release() {
 	}
 }
 
+// Unless is the view, or, if there is an error, that: then its use ends. v may be nil.
+func (v *View) Unless(err error) (*View, error) {
+	if err != nil {
+		v.Release()
+		return nil, err
+	}
+	return v, nil
+}
+
 // Find looks a table up, first as written and then without regard to case, as DuckDB does.
 func (v *View) Find(schema, name string) *catalog.TableVersion {
 	if schema == past.Schema {

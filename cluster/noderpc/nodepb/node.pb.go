@@ -134,7 +134,7 @@ func (x Error_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Error_Kind.Descriptor instead.
 func (Error_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{40, 0}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{43, 0}
 }
 
 type HelloRequest struct {
@@ -541,10 +541,12 @@ func (x *Frontend) GetAddress() string {
 }
 
 type LeaseRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
-	Description   string                 `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	Ttl           int64                  `protobuf:"varint,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Domain      string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	Description string                 `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	Ttl         int64                  `protobuf:"varint,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// The snapshot's record needs no tables: they are asked for.
+	Partial       bool `protobuf:"varint,4,opt,name=partial,proto3" json:"partial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -598,6 +600,13 @@ func (x *LeaseRequest) GetTtl() int64 {
 		return x.Ttl
 	}
 	return 0
+}
+
+func (x *LeaseRequest) GetPartial() bool {
+	if x != nil {
+		return x.Partial
+	}
+	return false
 }
 
 type LeaseResponse struct {
@@ -714,6 +723,207 @@ func (x *LeaseToken) GetKey() []byte {
 	return nil
 }
 
+// TablesRequest asks for the tables that have names, without regard to case, for one by its identity, or for all from a
+// name on.
+type TablesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Lease         *LeaseToken            `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
+	Names         []*QualifiedName       `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
+	Id            uint64                 `protobuf:"varint,3,opt,name=id,proto3" json:"id,omitempty"`
+	All           bool                   `protobuf:"varint,4,opt,name=all,proto3" json:"all,omitempty"`
+	From          *QualifiedName         `protobuf:"bytes,5,opt,name=from,proto3" json:"from,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TablesRequest) Reset() {
+	*x = TablesRequest{}
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TablesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TablesRequest) ProtoMessage() {}
+
+func (x *TablesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TablesRequest.ProtoReflect.Descriptor instead.
+func (*TablesRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *TablesRequest) GetLease() *LeaseToken {
+	if x != nil {
+		return x.Lease
+	}
+	return nil
+}
+
+func (x *TablesRequest) GetNames() []*QualifiedName {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *TablesRequest) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *TablesRequest) GetAll() bool {
+	if x != nil {
+		return x.All
+	}
+	return false
+}
+
+func (x *TablesRequest) GetFrom() *QualifiedName {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+type QualifiedName struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Schema        []byte                 `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"`
+	Name          []byte                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QualifiedName) Reset() {
+	*x = QualifiedName{}
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QualifiedName) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QualifiedName) ProtoMessage() {}
+
+func (x *QualifiedName) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QualifiedName.ProtoReflect.Descriptor instead.
+func (*QualifiedName) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *QualifiedName) GetSchema() []byte {
+	if x != nil {
+		return x.Schema
+	}
+	return nil
+}
+
+func (x *QualifiedName) GetName() []byte {
+	if x != nil {
+		return x.Name
+	}
+	return nil
+}
+
+type TablesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Records as the store has them.
+	Tables [][]byte `protobuf:"bytes,1,rep,name=tables,proto3" json:"tables,omitempty"`
+	Kept   [][]byte `protobuf:"bytes,2,rep,name=kept,proto3" json:"kept,omitempty"`
+	// How many of the names are answered: one at least.
+	Answered uint32 `protobuf:"varint,3,opt,name=answered,proto3" json:"answered,omitempty"`
+	// Where all go on; none: these were the last.
+	Next          *QualifiedName `protobuf:"bytes,4,opt,name=next,proto3" json:"next,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TablesResponse) Reset() {
+	*x = TablesResponse{}
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TablesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TablesResponse) ProtoMessage() {}
+
+func (x *TablesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TablesResponse.ProtoReflect.Descriptor instead.
+func (*TablesResponse) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *TablesResponse) GetTables() [][]byte {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
+func (x *TablesResponse) GetKept() [][]byte {
+	if x != nil {
+		return x.Kept
+	}
+	return nil
+}
+
+func (x *TablesResponse) GetAnswered() uint32 {
+	if x != nil {
+		return x.Answered
+	}
+	return 0
+}
+
+func (x *TablesResponse) GetNext() *QualifiedName {
+	if x != nil {
+		return x.Next
+	}
+	return nil
+}
+
 type PageRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -723,7 +933,7 @@ type PageRequest struct {
 
 func (x *PageRequest) Reset() {
 	*x = PageRequest{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[9]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -735,7 +945,7 @@ func (x *PageRequest) String() string {
 func (*PageRequest) ProtoMessage() {}
 
 func (x *PageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[9]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -748,7 +958,7 @@ func (x *PageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageRequest.ProtoReflect.Descriptor instead.
 func (*PageRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{9}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PageRequest) GetId() []byte {
@@ -767,7 +977,7 @@ type PageResponse struct {
 
 func (x *PageResponse) Reset() {
 	*x = PageResponse{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[10]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -779,7 +989,7 @@ func (x *PageResponse) String() string {
 func (*PageResponse) ProtoMessage() {}
 
 func (x *PageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[10]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -792,7 +1002,7 @@ func (x *PageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageResponse.ProtoReflect.Descriptor instead.
 func (*PageResponse) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{10}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PageResponse) GetData() []byte {
@@ -811,7 +1021,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[11]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -823,7 +1033,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[11]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -836,7 +1046,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{11}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RenewRequest) GetLeases() []*LeaseToken {
@@ -855,7 +1065,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[12]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -867,7 +1077,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[12]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -880,7 +1090,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{12}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RenewResponse) GetOver() []uint64 {
@@ -899,7 +1109,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[13]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -911,7 +1121,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[13]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -924,7 +1134,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{13}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ReleaseRequest) GetLeases() []*LeaseToken {
@@ -942,7 +1152,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[14]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -954,7 +1164,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[14]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -967,7 +1177,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{14}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{17}
 }
 
 type AcquireRequest struct {
@@ -979,7 +1189,7 @@ type AcquireRequest struct {
 
 func (x *AcquireRequest) Reset() {
 	*x = AcquireRequest{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[15]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -991,7 +1201,7 @@ func (x *AcquireRequest) String() string {
 func (*AcquireRequest) ProtoMessage() {}
 
 func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[15]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1004,7 +1214,7 @@ func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireRequest.ProtoReflect.Descriptor instead.
 func (*AcquireRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{15}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AcquireRequest) GetExtents() []*SealedExtent {
@@ -1029,7 +1239,7 @@ type SealedExtent struct {
 
 func (x *SealedExtent) Reset() {
 	*x = SealedExtent{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[16]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1041,7 +1251,7 @@ func (x *SealedExtent) String() string {
 func (*SealedExtent) ProtoMessage() {}
 
 func (x *SealedExtent) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[16]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1054,7 +1264,7 @@ func (x *SealedExtent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SealedExtent.ProtoReflect.Descriptor instead.
 func (*SealedExtent) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{16}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SealedExtent) GetRegion() uint64 {
@@ -1107,7 +1317,7 @@ type AcquireResponse struct {
 
 func (x *AcquireResponse) Reset() {
 	*x = AcquireResponse{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[17]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1119,7 +1329,7 @@ func (x *AcquireResponse) String() string {
 func (*AcquireResponse) ProtoMessage() {}
 
 func (x *AcquireResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[17]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1132,7 +1342,7 @@ func (x *AcquireResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireResponse.ProtoReflect.Descriptor instead.
 func (*AcquireResponse) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{17}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{20}
 }
 
 type AwaitRequest struct {
@@ -1144,7 +1354,7 @@ type AwaitRequest struct {
 
 func (x *AwaitRequest) Reset() {
 	*x = AwaitRequest{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[18]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1156,7 +1366,7 @@ func (x *AwaitRequest) String() string {
 func (*AwaitRequest) ProtoMessage() {}
 
 func (x *AwaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[18]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1169,7 +1379,7 @@ func (x *AwaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitRequest.ProtoReflect.Descriptor instead.
 func (*AwaitRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{18}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AwaitRequest) GetSeen() []*SeenTable {
@@ -1189,7 +1399,7 @@ type SeenTable struct {
 
 func (x *SeenTable) Reset() {
 	*x = SeenTable{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[19]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1201,7 +1411,7 @@ func (x *SeenTable) String() string {
 func (*SeenTable) ProtoMessage() {}
 
 func (x *SeenTable) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[19]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1214,7 +1424,7 @@ func (x *SeenTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeenTable.ProtoReflect.Descriptor instead.
 func (*SeenTable) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{19}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SeenTable) GetTable() uint64 {
@@ -1240,7 +1450,7 @@ type AwaitResponse struct {
 
 func (x *AwaitResponse) Reset() {
 	*x = AwaitResponse{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[20]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1252,7 +1462,7 @@ func (x *AwaitResponse) String() string {
 func (*AwaitResponse) ProtoMessage() {}
 
 func (x *AwaitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[20]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1265,7 +1475,7 @@ func (x *AwaitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitResponse.ProtoReflect.Descriptor instead.
 func (*AwaitResponse) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{20}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AwaitResponse) GetChanged() []uint64 {
@@ -1283,7 +1493,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[21]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1295,7 +1505,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[21]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1308,7 +1518,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{21}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{24}
 }
 
 type StatusResponse struct {
@@ -1327,7 +1537,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[22]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1339,7 +1549,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[22]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1352,7 +1562,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{22}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *StatusResponse) GetNode() *NodeStatus {
@@ -1425,7 +1635,7 @@ type OverdueStatus struct {
 
 func (x *OverdueStatus) Reset() {
 	*x = OverdueStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[23]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1437,7 +1647,7 @@ func (x *OverdueStatus) String() string {
 func (*OverdueStatus) ProtoMessage() {}
 
 func (x *OverdueStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[23]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1450,7 +1660,7 @@ func (x *OverdueStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverdueStatus.ProtoReflect.Descriptor instead.
 func (*OverdueStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{23}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *OverdueStatus) GetSession() uint32 {
@@ -1500,7 +1710,7 @@ type HolderStatus struct {
 
 func (x *HolderStatus) Reset() {
 	*x = HolderStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[24]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1512,7 +1722,7 @@ func (x *HolderStatus) String() string {
 func (*HolderStatus) ProtoMessage() {}
 
 func (x *HolderStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[24]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1525,7 +1735,7 @@ func (x *HolderStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HolderStatus.ProtoReflect.Descriptor instead.
 func (*HolderStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{24}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *HolderStatus) GetHolder() string {
@@ -1564,7 +1774,7 @@ type WorkerStatus struct {
 
 func (x *WorkerStatus) Reset() {
 	*x = WorkerStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[25]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1576,7 +1786,7 @@ func (x *WorkerStatus) String() string {
 func (*WorkerStatus) ProtoMessage() {}
 
 func (x *WorkerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[25]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1589,7 +1799,7 @@ func (x *WorkerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerStatus.ProtoReflect.Descriptor instead.
 func (*WorkerStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{25}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WorkerStatus) GetProcess() int64 {
@@ -1650,7 +1860,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[26]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1662,7 +1872,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[26]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1675,7 +1885,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{26}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *NodeStatus) GetName() string {
@@ -1748,7 +1958,7 @@ type RegionStatus struct {
 
 func (x *RegionStatus) Reset() {
 	*x = RegionStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[27]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1760,7 +1970,7 @@ func (x *RegionStatus) String() string {
 func (*RegionStatus) ProtoMessage() {}
 
 func (x *RegionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[27]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1773,7 +1983,7 @@ func (x *RegionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegionStatus.ProtoReflect.Descriptor instead.
 func (*RegionStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{27}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RegionStatus) GetRegion() *Region {
@@ -1834,7 +2044,7 @@ type TableStatus struct {
 
 func (x *TableStatus) Reset() {
 	*x = TableStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[28]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1846,7 +2056,7 @@ func (x *TableStatus) String() string {
 func (*TableStatus) ProtoMessage() {}
 
 func (x *TableStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[28]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1859,7 +2069,7 @@ func (x *TableStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableStatus.ProtoReflect.Descriptor instead.
 func (*TableStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{28}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TableStatus) GetSchema() string {
@@ -1932,7 +2142,7 @@ type LeaseStatus struct {
 
 func (x *LeaseStatus) Reset() {
 	*x = LeaseStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[29]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1944,7 +2154,7 @@ func (x *LeaseStatus) String() string {
 func (*LeaseStatus) ProtoMessage() {}
 
 func (x *LeaseStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[29]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1957,7 +2167,7 @@ func (x *LeaseStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseStatus.ProtoReflect.Descriptor instead.
 func (*LeaseStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{29}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *LeaseStatus) GetId() uint64 {
@@ -2013,7 +2223,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[30]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2025,7 +2235,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[30]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2038,7 +2248,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{30}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Counter) GetName() string {
@@ -2078,7 +2288,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[31]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2090,7 +2300,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[31]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2103,7 +2313,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{31}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LoadRequest) GetSchema() string {
@@ -2175,7 +2385,7 @@ type TPCHRequest struct {
 
 func (x *TPCHRequest) Reset() {
 	*x = TPCHRequest{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[32]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2187,7 +2397,7 @@ func (x *TPCHRequest) String() string {
 func (*TPCHRequest) ProtoMessage() {}
 
 func (x *TPCHRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[32]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2200,7 +2410,7 @@ func (x *TPCHRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TPCHRequest.ProtoReflect.Descriptor instead.
 func (*TPCHRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{32}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TPCHRequest) GetScaleFactor() float64 {
@@ -2252,7 +2462,7 @@ type LoadEvent struct {
 
 func (x *LoadEvent) Reset() {
 	*x = LoadEvent{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[33]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2264,7 +2474,7 @@ func (x *LoadEvent) String() string {
 func (*LoadEvent) ProtoMessage() {}
 
 func (x *LoadEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[33]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2277,7 +2487,7 @@ func (x *LoadEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadEvent.ProtoReflect.Descriptor instead.
 func (*LoadEvent) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{33}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *LoadEvent) GetEvent() isLoadEvent_Event {
@@ -2346,7 +2556,7 @@ type VerifyRequest struct {
 
 func (x *VerifyRequest) Reset() {
 	*x = VerifyRequest{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[34]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2358,7 +2568,7 @@ func (x *VerifyRequest) String() string {
 func (*VerifyRequest) ProtoMessage() {}
 
 func (x *VerifyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[34]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2371,7 +2581,7 @@ func (x *VerifyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifyRequest.ProtoReflect.Descriptor instead.
 func (*VerifyRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{34}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *VerifyRequest) GetTables() []*TableName {
@@ -2391,7 +2601,7 @@ type TableName struct {
 
 func (x *TableName) Reset() {
 	*x = TableName{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[35]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2403,7 +2613,7 @@ func (x *TableName) String() string {
 func (*TableName) ProtoMessage() {}
 
 func (x *TableName) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[35]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2416,7 +2626,7 @@ func (x *TableName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableName.ProtoReflect.Descriptor instead.
 func (*TableName) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{35}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *TableName) GetSchema() string {
@@ -2448,7 +2658,7 @@ type VerifyResult struct {
 
 func (x *VerifyResult) Reset() {
 	*x = VerifyResult{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[36]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2460,7 +2670,7 @@ func (x *VerifyResult) String() string {
 func (*VerifyResult) ProtoMessage() {}
 
 func (x *VerifyResult) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[36]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2473,7 +2683,7 @@ func (x *VerifyResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifyResult.ProtoReflect.Descriptor instead.
 func (*VerifyResult) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{36}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *VerifyResult) GetTables() int64 {
@@ -2534,7 +2744,7 @@ type DamagedReplica struct {
 
 func (x *DamagedReplica) Reset() {
 	*x = DamagedReplica{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[37]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2546,7 +2756,7 @@ func (x *DamagedReplica) String() string {
 func (*DamagedReplica) ProtoMessage() {}
 
 func (x *DamagedReplica) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[37]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2559,7 +2769,7 @@ func (x *DamagedReplica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedReplica.ProtoReflect.Descriptor instead.
 func (*DamagedReplica) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{37}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DamagedReplica) GetTable() *TableName {
@@ -2624,7 +2834,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[38]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2636,7 +2846,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[38]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2649,7 +2859,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{38}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Progress) GetStep() string {
@@ -2699,7 +2909,7 @@ type LoadResult struct {
 
 func (x *LoadResult) Reset() {
 	*x = LoadResult{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[39]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2711,7 +2921,7 @@ func (x *LoadResult) String() string {
 func (*LoadResult) ProtoMessage() {}
 
 func (x *LoadResult) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[39]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2724,7 +2934,7 @@ func (x *LoadResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadResult.ProtoReflect.Descriptor instead.
 func (*LoadResult) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{39}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *LoadResult) GetRows() int64 {
@@ -2770,7 +2980,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[40]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2782,7 +2992,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[40]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2795,7 +3005,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{40}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Error) GetState() string {
@@ -2873,11 +3083,12 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\x05start\x18\b \x01(\x03R\x05start\"O\n" +
 	"\bFrontend\x12)\n" +
 	"\x10socket_directory\x18\x01 \x01(\fR\x0fsocketDirectory\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"Z\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"t\n" +
 	"\fLeaseRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x10\n" +
-	"\x03ttl\x18\x03 \x01(\x03R\x03ttl\"o\n" +
+	"\x03ttl\x18\x03 \x01(\x03R\x03ttl\x12\x18\n" +
+	"\apartial\x18\x04 \x01(\bR\apartial\"o\n" +
 	"\rLeaseResponse\x12\x1a\n" +
 	"\bsnapshot\x18\x01 \x01(\fR\bsnapshot\x120\n" +
 	"\x05lease\x18\x02 \x01(\v2\x1a.csmsql.node.v1.LeaseTokenR\x05lease\x12\x10\n" +
@@ -2885,7 +3096,21 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\n" +
 	"LeaseToken\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x10\n" +
-	"\x03key\x18\x02 \x01(\fR\x03key\"\x1d\n" +
+	"\x03key\x18\x02 \x01(\fR\x03key\"\xcb\x01\n" +
+	"\rTablesRequest\x120\n" +
+	"\x05lease\x18\x01 \x01(\v2\x1a.csmsql.node.v1.LeaseTokenR\x05lease\x123\n" +
+	"\x05names\x18\x02 \x03(\v2\x1d.csmsql.node.v1.QualifiedNameR\x05names\x12\x0e\n" +
+	"\x02id\x18\x03 \x01(\x04R\x02id\x12\x10\n" +
+	"\x03all\x18\x04 \x01(\bR\x03all\x121\n" +
+	"\x04from\x18\x05 \x01(\v2\x1d.csmsql.node.v1.QualifiedNameR\x04from\";\n" +
+	"\rQualifiedName\x12\x16\n" +
+	"\x06schema\x18\x01 \x01(\fR\x06schema\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\fR\x04name\"\x8b\x01\n" +
+	"\x0eTablesResponse\x12\x16\n" +
+	"\x06tables\x18\x01 \x03(\fR\x06tables\x12\x12\n" +
+	"\x04kept\x18\x02 \x03(\fR\x04kept\x12\x1a\n" +
+	"\banswered\x18\x03 \x01(\rR\banswered\x121\n" +
+	"\x04next\x18\x04 \x01(\v2\x1d.csmsql.node.v1.QualifiedNameR\x04next\"\x1d\n" +
 	"\vPageRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\"\"\n" +
 	"\fPageResponse\x12\x12\n" +
@@ -3060,11 +3285,12 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\x15LOAD_MODE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10LOAD_MODE_CREATE\x10\x01\x12\x15\n" +
 	"\x11LOAD_MODE_REPLACE\x10\x02\x12\x14\n" +
-	"\x10LOAD_MODE_APPEND\x10\x032\xda\x06\n" +
+	"\x10LOAD_MODE_APPEND\x10\x032\xa3\a\n" +
 	"\x04Node\x12D\n" +
 	"\x05Hello\x12\x1c.csmsql.node.v1.HelloRequest\x1a\x1d.csmsql.node.v1.HelloResponse\x12H\n" +
 	"\bDescribe\x12\x1f.csmsql.node.v1.DescribeRequest\x1a\x1b.csmsql.node.v1.Description\x12D\n" +
-	"\x05Lease\x12\x1c.csmsql.node.v1.LeaseRequest\x1a\x1d.csmsql.node.v1.LeaseResponse\x12A\n" +
+	"\x05Lease\x12\x1c.csmsql.node.v1.LeaseRequest\x1a\x1d.csmsql.node.v1.LeaseResponse\x12G\n" +
+	"\x06Tables\x12\x1d.csmsql.node.v1.TablesRequest\x1a\x1e.csmsql.node.v1.TablesResponse\x12A\n" +
 	"\x04Page\x12\x1b.csmsql.node.v1.PageRequest\x1a\x1c.csmsql.node.v1.PageResponse\x12D\n" +
 	"\x05Renew\x12\x1c.csmsql.node.v1.RenewRequest\x1a\x1d.csmsql.node.v1.RenewResponse\x12J\n" +
 	"\aRelease\x12\x1e.csmsql.node.v1.ReleaseRequest\x1a\x1f.csmsql.node.v1.ReleaseResponse\x12J\n" +
@@ -3088,7 +3314,7 @@ func file_cluster_noderpc_nodepb_node_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_noderpc_nodepb_node_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_cluster_noderpc_nodepb_node_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_cluster_noderpc_nodepb_node_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_cluster_noderpc_nodepb_node_proto_goTypes = []any{
 	(LoadMode)(0),           // 0: csmsql.node.v1.LoadMode
 	(Error_Kind)(0),         // 1: csmsql.node.v1.Error.Kind
@@ -3101,96 +3327,105 @@ var file_cluster_noderpc_nodepb_node_proto_goTypes = []any{
 	(*LeaseRequest)(nil),    // 8: csmsql.node.v1.LeaseRequest
 	(*LeaseResponse)(nil),   // 9: csmsql.node.v1.LeaseResponse
 	(*LeaseToken)(nil),      // 10: csmsql.node.v1.LeaseToken
-	(*PageRequest)(nil),     // 11: csmsql.node.v1.PageRequest
-	(*PageResponse)(nil),    // 12: csmsql.node.v1.PageResponse
-	(*RenewRequest)(nil),    // 13: csmsql.node.v1.RenewRequest
-	(*RenewResponse)(nil),   // 14: csmsql.node.v1.RenewResponse
-	(*ReleaseRequest)(nil),  // 15: csmsql.node.v1.ReleaseRequest
-	(*ReleaseResponse)(nil), // 16: csmsql.node.v1.ReleaseResponse
-	(*AcquireRequest)(nil),  // 17: csmsql.node.v1.AcquireRequest
-	(*SealedExtent)(nil),    // 18: csmsql.node.v1.SealedExtent
-	(*AcquireResponse)(nil), // 19: csmsql.node.v1.AcquireResponse
-	(*AwaitRequest)(nil),    // 20: csmsql.node.v1.AwaitRequest
-	(*SeenTable)(nil),       // 21: csmsql.node.v1.SeenTable
-	(*AwaitResponse)(nil),   // 22: csmsql.node.v1.AwaitResponse
-	(*StatusRequest)(nil),   // 23: csmsql.node.v1.StatusRequest
-	(*StatusResponse)(nil),  // 24: csmsql.node.v1.StatusResponse
-	(*OverdueStatus)(nil),   // 25: csmsql.node.v1.OverdueStatus
-	(*HolderStatus)(nil),    // 26: csmsql.node.v1.HolderStatus
-	(*WorkerStatus)(nil),    // 27: csmsql.node.v1.WorkerStatus
-	(*NodeStatus)(nil),      // 28: csmsql.node.v1.NodeStatus
-	(*RegionStatus)(nil),    // 29: csmsql.node.v1.RegionStatus
-	(*TableStatus)(nil),     // 30: csmsql.node.v1.TableStatus
-	(*LeaseStatus)(nil),     // 31: csmsql.node.v1.LeaseStatus
-	(*Counter)(nil),         // 32: csmsql.node.v1.Counter
-	(*LoadRequest)(nil),     // 33: csmsql.node.v1.LoadRequest
-	(*TPCHRequest)(nil),     // 34: csmsql.node.v1.TPCHRequest
-	(*LoadEvent)(nil),       // 35: csmsql.node.v1.LoadEvent
-	(*VerifyRequest)(nil),   // 36: csmsql.node.v1.VerifyRequest
-	(*TableName)(nil),       // 37: csmsql.node.v1.TableName
-	(*VerifyResult)(nil),    // 38: csmsql.node.v1.VerifyResult
-	(*DamagedReplica)(nil),  // 39: csmsql.node.v1.DamagedReplica
-	(*Progress)(nil),        // 40: csmsql.node.v1.Progress
-	(*LoadResult)(nil),      // 41: csmsql.node.v1.LoadResult
-	(*Error)(nil),           // 42: csmsql.node.v1.Error
-	nil,                     // 43: csmsql.node.v1.LoadRequest.ParametersEntry
+	(*TablesRequest)(nil),   // 11: csmsql.node.v1.TablesRequest
+	(*QualifiedName)(nil),   // 12: csmsql.node.v1.QualifiedName
+	(*TablesResponse)(nil),  // 13: csmsql.node.v1.TablesResponse
+	(*PageRequest)(nil),     // 14: csmsql.node.v1.PageRequest
+	(*PageResponse)(nil),    // 15: csmsql.node.v1.PageResponse
+	(*RenewRequest)(nil),    // 16: csmsql.node.v1.RenewRequest
+	(*RenewResponse)(nil),   // 17: csmsql.node.v1.RenewResponse
+	(*ReleaseRequest)(nil),  // 18: csmsql.node.v1.ReleaseRequest
+	(*ReleaseResponse)(nil), // 19: csmsql.node.v1.ReleaseResponse
+	(*AcquireRequest)(nil),  // 20: csmsql.node.v1.AcquireRequest
+	(*SealedExtent)(nil),    // 21: csmsql.node.v1.SealedExtent
+	(*AcquireResponse)(nil), // 22: csmsql.node.v1.AcquireResponse
+	(*AwaitRequest)(nil),    // 23: csmsql.node.v1.AwaitRequest
+	(*SeenTable)(nil),       // 24: csmsql.node.v1.SeenTable
+	(*AwaitResponse)(nil),   // 25: csmsql.node.v1.AwaitResponse
+	(*StatusRequest)(nil),   // 26: csmsql.node.v1.StatusRequest
+	(*StatusResponse)(nil),  // 27: csmsql.node.v1.StatusResponse
+	(*OverdueStatus)(nil),   // 28: csmsql.node.v1.OverdueStatus
+	(*HolderStatus)(nil),    // 29: csmsql.node.v1.HolderStatus
+	(*WorkerStatus)(nil),    // 30: csmsql.node.v1.WorkerStatus
+	(*NodeStatus)(nil),      // 31: csmsql.node.v1.NodeStatus
+	(*RegionStatus)(nil),    // 32: csmsql.node.v1.RegionStatus
+	(*TableStatus)(nil),     // 33: csmsql.node.v1.TableStatus
+	(*LeaseStatus)(nil),     // 34: csmsql.node.v1.LeaseStatus
+	(*Counter)(nil),         // 35: csmsql.node.v1.Counter
+	(*LoadRequest)(nil),     // 36: csmsql.node.v1.LoadRequest
+	(*TPCHRequest)(nil),     // 37: csmsql.node.v1.TPCHRequest
+	(*LoadEvent)(nil),       // 38: csmsql.node.v1.LoadEvent
+	(*VerifyRequest)(nil),   // 39: csmsql.node.v1.VerifyRequest
+	(*TableName)(nil),       // 40: csmsql.node.v1.TableName
+	(*VerifyResult)(nil),    // 41: csmsql.node.v1.VerifyResult
+	(*DamagedReplica)(nil),  // 42: csmsql.node.v1.DamagedReplica
+	(*Progress)(nil),        // 43: csmsql.node.v1.Progress
+	(*LoadResult)(nil),      // 44: csmsql.node.v1.LoadResult
+	(*Error)(nil),           // 45: csmsql.node.v1.Error
+	nil,                     // 46: csmsql.node.v1.LoadRequest.ParametersEntry
 }
 var file_cluster_noderpc_nodepb_node_proto_depIdxs = []int32{
 	6,  // 0: csmsql.node.v1.Description.regions:type_name -> csmsql.node.v1.Region
 	7,  // 1: csmsql.node.v1.Description.frontend:type_name -> csmsql.node.v1.Frontend
 	10, // 2: csmsql.node.v1.LeaseResponse.lease:type_name -> csmsql.node.v1.LeaseToken
-	10, // 3: csmsql.node.v1.RenewRequest.leases:type_name -> csmsql.node.v1.LeaseToken
-	10, // 4: csmsql.node.v1.ReleaseRequest.leases:type_name -> csmsql.node.v1.LeaseToken
-	18, // 5: csmsql.node.v1.AcquireRequest.extents:type_name -> csmsql.node.v1.SealedExtent
-	21, // 6: csmsql.node.v1.AwaitRequest.seen:type_name -> csmsql.node.v1.SeenTable
-	28, // 7: csmsql.node.v1.StatusResponse.node:type_name -> csmsql.node.v1.NodeStatus
-	29, // 8: csmsql.node.v1.StatusResponse.regions:type_name -> csmsql.node.v1.RegionStatus
-	30, // 9: csmsql.node.v1.StatusResponse.tables:type_name -> csmsql.node.v1.TableStatus
-	31, // 10: csmsql.node.v1.StatusResponse.leases:type_name -> csmsql.node.v1.LeaseStatus
-	32, // 11: csmsql.node.v1.StatusResponse.counters:type_name -> csmsql.node.v1.Counter
-	26, // 12: csmsql.node.v1.StatusResponse.holders:type_name -> csmsql.node.v1.HolderStatus
-	27, // 13: csmsql.node.v1.StatusResponse.workers:type_name -> csmsql.node.v1.WorkerStatus
-	25, // 14: csmsql.node.v1.StatusResponse.overdue:type_name -> csmsql.node.v1.OverdueStatus
-	7,  // 15: csmsql.node.v1.NodeStatus.frontend:type_name -> csmsql.node.v1.Frontend
-	6,  // 16: csmsql.node.v1.RegionStatus.region:type_name -> csmsql.node.v1.Region
-	0,  // 17: csmsql.node.v1.LoadRequest.mode:type_name -> csmsql.node.v1.LoadMode
-	43, // 18: csmsql.node.v1.LoadRequest.parameters:type_name -> csmsql.node.v1.LoadRequest.ParametersEntry
-	40, // 19: csmsql.node.v1.LoadEvent.progress:type_name -> csmsql.node.v1.Progress
-	41, // 20: csmsql.node.v1.LoadEvent.result:type_name -> csmsql.node.v1.LoadResult
-	38, // 21: csmsql.node.v1.LoadEvent.verified:type_name -> csmsql.node.v1.VerifyResult
-	37, // 22: csmsql.node.v1.VerifyRequest.tables:type_name -> csmsql.node.v1.TableName
-	39, // 23: csmsql.node.v1.VerifyResult.damaged:type_name -> csmsql.node.v1.DamagedReplica
-	37, // 24: csmsql.node.v1.DamagedReplica.table:type_name -> csmsql.node.v1.TableName
-	1,  // 25: csmsql.node.v1.Error.kind:type_name -> csmsql.node.v1.Error.Kind
-	2,  // 26: csmsql.node.v1.Node.Hello:input_type -> csmsql.node.v1.HelloRequest
-	4,  // 27: csmsql.node.v1.Node.Describe:input_type -> csmsql.node.v1.DescribeRequest
-	8,  // 28: csmsql.node.v1.Node.Lease:input_type -> csmsql.node.v1.LeaseRequest
-	11, // 29: csmsql.node.v1.Node.Page:input_type -> csmsql.node.v1.PageRequest
-	13, // 30: csmsql.node.v1.Node.Renew:input_type -> csmsql.node.v1.RenewRequest
-	15, // 31: csmsql.node.v1.Node.Release:input_type -> csmsql.node.v1.ReleaseRequest
-	17, // 32: csmsql.node.v1.Node.Acquire:input_type -> csmsql.node.v1.AcquireRequest
-	20, // 33: csmsql.node.v1.Node.Await:input_type -> csmsql.node.v1.AwaitRequest
-	23, // 34: csmsql.node.v1.Node.Status:input_type -> csmsql.node.v1.StatusRequest
-	33, // 35: csmsql.node.v1.Node.Load:input_type -> csmsql.node.v1.LoadRequest
-	34, // 36: csmsql.node.v1.Node.LoadTPCH:input_type -> csmsql.node.v1.TPCHRequest
-	36, // 37: csmsql.node.v1.Node.Verify:input_type -> csmsql.node.v1.VerifyRequest
-	3,  // 38: csmsql.node.v1.Node.Hello:output_type -> csmsql.node.v1.HelloResponse
-	5,  // 39: csmsql.node.v1.Node.Describe:output_type -> csmsql.node.v1.Description
-	9,  // 40: csmsql.node.v1.Node.Lease:output_type -> csmsql.node.v1.LeaseResponse
-	12, // 41: csmsql.node.v1.Node.Page:output_type -> csmsql.node.v1.PageResponse
-	14, // 42: csmsql.node.v1.Node.Renew:output_type -> csmsql.node.v1.RenewResponse
-	16, // 43: csmsql.node.v1.Node.Release:output_type -> csmsql.node.v1.ReleaseResponse
-	19, // 44: csmsql.node.v1.Node.Acquire:output_type -> csmsql.node.v1.AcquireResponse
-	22, // 45: csmsql.node.v1.Node.Await:output_type -> csmsql.node.v1.AwaitResponse
-	24, // 46: csmsql.node.v1.Node.Status:output_type -> csmsql.node.v1.StatusResponse
-	35, // 47: csmsql.node.v1.Node.Load:output_type -> csmsql.node.v1.LoadEvent
-	35, // 48: csmsql.node.v1.Node.LoadTPCH:output_type -> csmsql.node.v1.LoadEvent
-	35, // 49: csmsql.node.v1.Node.Verify:output_type -> csmsql.node.v1.LoadEvent
-	38, // [38:50] is the sub-list for method output_type
-	26, // [26:38] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	10, // 3: csmsql.node.v1.TablesRequest.lease:type_name -> csmsql.node.v1.LeaseToken
+	12, // 4: csmsql.node.v1.TablesRequest.names:type_name -> csmsql.node.v1.QualifiedName
+	12, // 5: csmsql.node.v1.TablesRequest.from:type_name -> csmsql.node.v1.QualifiedName
+	12, // 6: csmsql.node.v1.TablesResponse.next:type_name -> csmsql.node.v1.QualifiedName
+	10, // 7: csmsql.node.v1.RenewRequest.leases:type_name -> csmsql.node.v1.LeaseToken
+	10, // 8: csmsql.node.v1.ReleaseRequest.leases:type_name -> csmsql.node.v1.LeaseToken
+	21, // 9: csmsql.node.v1.AcquireRequest.extents:type_name -> csmsql.node.v1.SealedExtent
+	24, // 10: csmsql.node.v1.AwaitRequest.seen:type_name -> csmsql.node.v1.SeenTable
+	31, // 11: csmsql.node.v1.StatusResponse.node:type_name -> csmsql.node.v1.NodeStatus
+	32, // 12: csmsql.node.v1.StatusResponse.regions:type_name -> csmsql.node.v1.RegionStatus
+	33, // 13: csmsql.node.v1.StatusResponse.tables:type_name -> csmsql.node.v1.TableStatus
+	34, // 14: csmsql.node.v1.StatusResponse.leases:type_name -> csmsql.node.v1.LeaseStatus
+	35, // 15: csmsql.node.v1.StatusResponse.counters:type_name -> csmsql.node.v1.Counter
+	29, // 16: csmsql.node.v1.StatusResponse.holders:type_name -> csmsql.node.v1.HolderStatus
+	30, // 17: csmsql.node.v1.StatusResponse.workers:type_name -> csmsql.node.v1.WorkerStatus
+	28, // 18: csmsql.node.v1.StatusResponse.overdue:type_name -> csmsql.node.v1.OverdueStatus
+	7,  // 19: csmsql.node.v1.NodeStatus.frontend:type_name -> csmsql.node.v1.Frontend
+	6,  // 20: csmsql.node.v1.RegionStatus.region:type_name -> csmsql.node.v1.Region
+	0,  // 21: csmsql.node.v1.LoadRequest.mode:type_name -> csmsql.node.v1.LoadMode
+	46, // 22: csmsql.node.v1.LoadRequest.parameters:type_name -> csmsql.node.v1.LoadRequest.ParametersEntry
+	43, // 23: csmsql.node.v1.LoadEvent.progress:type_name -> csmsql.node.v1.Progress
+	44, // 24: csmsql.node.v1.LoadEvent.result:type_name -> csmsql.node.v1.LoadResult
+	41, // 25: csmsql.node.v1.LoadEvent.verified:type_name -> csmsql.node.v1.VerifyResult
+	40, // 26: csmsql.node.v1.VerifyRequest.tables:type_name -> csmsql.node.v1.TableName
+	42, // 27: csmsql.node.v1.VerifyResult.damaged:type_name -> csmsql.node.v1.DamagedReplica
+	40, // 28: csmsql.node.v1.DamagedReplica.table:type_name -> csmsql.node.v1.TableName
+	1,  // 29: csmsql.node.v1.Error.kind:type_name -> csmsql.node.v1.Error.Kind
+	2,  // 30: csmsql.node.v1.Node.Hello:input_type -> csmsql.node.v1.HelloRequest
+	4,  // 31: csmsql.node.v1.Node.Describe:input_type -> csmsql.node.v1.DescribeRequest
+	8,  // 32: csmsql.node.v1.Node.Lease:input_type -> csmsql.node.v1.LeaseRequest
+	11, // 33: csmsql.node.v1.Node.Tables:input_type -> csmsql.node.v1.TablesRequest
+	14, // 34: csmsql.node.v1.Node.Page:input_type -> csmsql.node.v1.PageRequest
+	16, // 35: csmsql.node.v1.Node.Renew:input_type -> csmsql.node.v1.RenewRequest
+	18, // 36: csmsql.node.v1.Node.Release:input_type -> csmsql.node.v1.ReleaseRequest
+	20, // 37: csmsql.node.v1.Node.Acquire:input_type -> csmsql.node.v1.AcquireRequest
+	23, // 38: csmsql.node.v1.Node.Await:input_type -> csmsql.node.v1.AwaitRequest
+	26, // 39: csmsql.node.v1.Node.Status:input_type -> csmsql.node.v1.StatusRequest
+	36, // 40: csmsql.node.v1.Node.Load:input_type -> csmsql.node.v1.LoadRequest
+	37, // 41: csmsql.node.v1.Node.LoadTPCH:input_type -> csmsql.node.v1.TPCHRequest
+	39, // 42: csmsql.node.v1.Node.Verify:input_type -> csmsql.node.v1.VerifyRequest
+	3,  // 43: csmsql.node.v1.Node.Hello:output_type -> csmsql.node.v1.HelloResponse
+	5,  // 44: csmsql.node.v1.Node.Describe:output_type -> csmsql.node.v1.Description
+	9,  // 45: csmsql.node.v1.Node.Lease:output_type -> csmsql.node.v1.LeaseResponse
+	13, // 46: csmsql.node.v1.Node.Tables:output_type -> csmsql.node.v1.TablesResponse
+	15, // 47: csmsql.node.v1.Node.Page:output_type -> csmsql.node.v1.PageResponse
+	17, // 48: csmsql.node.v1.Node.Renew:output_type -> csmsql.node.v1.RenewResponse
+	19, // 49: csmsql.node.v1.Node.Release:output_type -> csmsql.node.v1.ReleaseResponse
+	22, // 50: csmsql.node.v1.Node.Acquire:output_type -> csmsql.node.v1.AcquireResponse
+	25, // 51: csmsql.node.v1.Node.Await:output_type -> csmsql.node.v1.AwaitResponse
+	27, // 52: csmsql.node.v1.Node.Status:output_type -> csmsql.node.v1.StatusResponse
+	38, // 53: csmsql.node.v1.Node.Load:output_type -> csmsql.node.v1.LoadEvent
+	38, // 54: csmsql.node.v1.Node.LoadTPCH:output_type -> csmsql.node.v1.LoadEvent
+	38, // 55: csmsql.node.v1.Node.Verify:output_type -> csmsql.node.v1.LoadEvent
+	43, // [43:56] is the sub-list for method output_type
+	30, // [30:43] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_cluster_noderpc_nodepb_node_proto_init() }
@@ -3198,7 +3433,7 @@ func file_cluster_noderpc_nodepb_node_proto_init() {
 	if File_cluster_noderpc_nodepb_node_proto != nil {
 		return
 	}
-	file_cluster_noderpc_nodepb_node_proto_msgTypes[33].OneofWrappers = []any{
+	file_cluster_noderpc_nodepb_node_proto_msgTypes[36].OneofWrappers = []any{
 		(*LoadEvent_Progress)(nil),
 		(*LoadEvent_Result)(nil),
 		(*LoadEvent_Verified)(nil),
@@ -3209,7 +3444,7 @@ func file_cluster_noderpc_nodepb_node_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_noderpc_nodepb_node_proto_rawDesc), len(file_cluster_noderpc_nodepb_node_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   42,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

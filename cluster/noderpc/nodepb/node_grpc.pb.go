@@ -25,6 +25,7 @@ const (
 	Node_Hello_FullMethodName    = "/csmsql.node.v1.Node/Hello"
 	Node_Describe_FullMethodName = "/csmsql.node.v1.Node/Describe"
 	Node_Lease_FullMethodName    = "/csmsql.node.v1.Node/Lease"
+	Node_Tables_FullMethodName   = "/csmsql.node.v1.Node/Tables"
 	Node_Page_FullMethodName     = "/csmsql.node.v1.Node/Page"
 	Node_Renew_FullMethodName    = "/csmsql.node.v1.Node/Renew"
 	Node_Release_FullMethodName  = "/csmsql.node.v1.Node/Release"
@@ -45,6 +46,8 @@ type NodeClient interface {
 	Hello(ctx context.Context, in *HelloRequest, opts ...grpc.CallOption) (*HelloResponse, error)
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*Description, error)
 	Lease(ctx context.Context, in *LeaseRequest, opts ...grpc.CallOption) (*LeaseResponse, error)
+	// Tables gives tables of a leased snapshot whose record has none.
+	Tables(ctx context.Context, in *TablesRequest, opts ...grpc.CallOption) (*TablesResponse, error)
 	Page(ctx context.Context, in *PageRequest, opts ...grpc.CallOption) (*PageResponse, error)
 	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewResponse, error)
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleaseResponse, error)
@@ -92,6 +95,16 @@ func (c *nodeClient) Lease(ctx context.Context, in *LeaseRequest, opts ...grpc.C
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(LeaseResponse)
 	err := c.cc.Invoke(ctx, Node_Lease_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *nodeClient) Tables(ctx context.Context, in *TablesRequest, opts ...grpc.CallOption) (*TablesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TablesResponse)
+	err := c.cc.Invoke(ctx, Node_Tables_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -224,6 +237,8 @@ type NodeServer interface {
 	Hello(context.Context, *HelloRequest) (*HelloResponse, error)
 	Describe(context.Context, *DescribeRequest) (*Description, error)
 	Lease(context.Context, *LeaseRequest) (*LeaseResponse, error)
+	// Tables gives tables of a leased snapshot whose record has none.
+	Tables(context.Context, *TablesRequest) (*TablesResponse, error)
 	Page(context.Context, *PageRequest) (*PageResponse, error)
 	Renew(context.Context, *RenewRequest) (*RenewResponse, error)
 	Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error)
@@ -255,6 +270,9 @@ func (UnimplementedNodeServer) Describe(context.Context, *DescribeRequest) (*Des
 }
 func (UnimplementedNodeServer) Lease(context.Context, *LeaseRequest) (*LeaseResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Lease not implemented")
+}
+func (UnimplementedNodeServer) Tables(context.Context, *TablesRequest) (*TablesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Tables not implemented")
 }
 func (UnimplementedNodeServer) Page(context.Context, *PageRequest) (*PageResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Page not implemented")
@@ -354,6 +372,24 @@ func _Node_Lease_Handler(srv interface{}, ctx context.Context, dec func(interfac
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(NodeServer).Lease(ctx, req.(*LeaseRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Node_Tables_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TablesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NodeServer).Tables(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Node_Tables_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NodeServer).Tables(ctx, req.(*TablesRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -517,6 +553,10 @@ var Node_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Lease",
 			Handler:    _Node_Lease_Handler,
+		},
+		{
+			MethodName: "Tables",
+			Handler:    _Node_Tables_Handler,
 		},
 		{
 			MethodName: "Page",

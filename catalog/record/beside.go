@@ -1,0 +1,110 @@
+package record
+
+import (
+	"time"
+
+	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/internal/message"
+	"github.com/csmsql/csmsql/catalog/store"
+)
+
+// Field numbers of catalog.proto.
+const (
+	formatNumber, formatIdentity, formatCreated = 1, 2, 3
+	counterNext                                 = 1
+	nameKind, nameID                            = 1, 2
+	presenceOldest, presenceSeen, presenceState = 1, 2, 3
+)
+
+// The kinds in a name's record.
+const (
+	KindTable = 1
+	KindView  = 2
+	KindType  = 3
+)
+
+// EncodeName writes the record of a name: what has it.
+func EncodeName(kind uint64, id hugetable.TableID) []byte {
+	w := message.Writer{}
+	w.Uint(nameKind, kind)
+	w.Uint(nameID, uint64(id))
+	return w.Buf
+}
+
+// EncodeNext writes the record of identities: the first that nobody has.
+func EncodeNext(next uint64) []byte {
+	w := message.Writer{}
+	w.Uint(counterNext, next)
+	return w.Buf
+}
+
+// DecodeNext is the inverse of EncodeNext.
+func DecodeNext(data []byte) (next uint64, err error) {
+	r := message.NewReader(data)
+	for r.Next() {
+		if r.Field() == counterNext {
+			next = r.Uint()
+		} else {
+			r.Skip()
+		}
+	}
+	return next, r.Err()
+}
+
+// EncodeFormat writes the record of a catalog: in which format it is, and which one it is.
+func EncodeFormat(format uint64, identity string, created time.Time) []byte {
+	w := message.Writer{}
+	w.Uint(formatNumber, format)
+	w.String(formatIdentity, identity)
+	w.Int(formatCreated, created.UnixMicro())
+	return w.Buf
+}
+
+// DecodeFormat is the inverse of EncodeFormat.
+func DecodeFormat(data []byte) (format uint64, identity string, err error) {
+	r := message.NewReader(data)
+	for r.Next() {
+		switch r.Field() {
+		case formatNumber:
+			format = r.Uint()
+		case formatIdentity:
+			identity = r.String()
+		default:
+			r.Skip()
+		}
+	}
+	return format, identity, r.Err()
+}
+
+// Presence is what changes of a node while it lives.
+type Presence struct {
+	Oldest, Seen store.Revision
+	State        uint64
+}
+
+// Encode writes the record.
+func (p Presence) Encode() []byte {
+	w := message.Writer{}
+	w.Int(presenceOldest, int64(p.Oldest))
+	w.Int(presenceSeen, int64(p.Seen))
+	w.Uint(presenceState, p.State)
+	return w.Buf
+}
+
+// DecodePresence is the inverse of Encode.
+func DecodePresence(data []byte) (p Presence, err error) {
+	r := message.NewReader(data)
+	for r.Next() {
+		switch r.Field() {
+		case presenceOldest:
+			p.Oldest = store.Revision(r.Int())
+		case presenceSeen:
+			p.Seen = store.Revision(r.Int())
+		case presenceState:
+			p.State = r.Uint()
+		default:
+			r.Skip()
+		}
+	}
+	return p, r.Err()
+}
