@@ -132,7 +132,7 @@ func (w *translation) isArray(x *pg.Node) bool {
 	case *pg.Node_AExpr:
 		return isConcatenation(e.AExpr) && (w.isArray(e.AExpr.Lexpr) || w.isArray(e.AExpr.Rexpr))
 	case *pg.Node_FuncCall:
-		return lastText(e.FuncCall.Funcname) == "array_agg"
+		return lastText(e.FuncCall.Funcname) == "array_agg" || arrays[w.of(x)]
 	case *pg.Node_CoalesceExpr:
 		return slices.ContainsFunc(e.CoalesceExpr.Args, w.isArray)
 	case *pg.Node_SubLink:
