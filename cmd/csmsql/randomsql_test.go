@@ -159,7 +159,8 @@ func startSmith(t *testing.T, path string, m *member, seed uint64) *smith {
 // await waits until it has read the catalog.
 func (s *smith) await(t *testing.T) {
 	t.Helper()
-	for end := time.Now().Add(patience); !strings.Contains(s.output.String(), smithReady); time.Sleep(20 * time.Millisecond) {
+	// Each of the three asks for ten seconds of a processor, which other tests use as well.
+	for end := time.Now().Add(5 * patience); !strings.Contains(s.output.String(), smithReady); time.Sleep(20 * time.Millisecond) {
 		select {
 		case <-s.ended:
 			require.FailNow(t, "SQLsmith has ended", s.output.String())
