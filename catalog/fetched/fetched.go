@@ -5,15 +5,12 @@ import (
 	"sync"
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/internal/keys"
 	"github.com/csmsql/csmsql/catalog/record"
 )
 
-const (
-	// nameBytes is how long a name of a schema or a table can be.
-	nameBytes = 255
-	// expectedMost is how many names are asked for along with the first.
-	expectedMost = 256
-)
+// expectedMost is how many names are asked for along with the first.
+const expectedMost = 256
 
 // Fetch asks who holds the snapshot.
 type Fetch func(record.TablesAsked) (record.TablesAnswer, error)
@@ -73,7 +70,7 @@ func (t *Tables[C]) Sought() []hugetable.TableName {
 
 // Named knows the tables that have a name, if case does not matter.
 func (t *Tables[C]) Named(name hugetable.TableName) C {
-	if name.Name == "" || len(name.Schema) > nameBytes || len(name.Name) > nameBytes {
+	if len(name.Schema) > keys.NameBytesMost || len(name.Name) > keys.NameBytesMost {
 		known, _ := t.look(func() bool { return true })
 		return known
 	}
