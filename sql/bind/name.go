@@ -43,6 +43,44 @@ func NameAt(sql string, at int) (Name, bool) {
 	}
 }
 
+// Call is a call as it stands in the text. Arguments are without the blanks and comments around them.
+type Call struct {
+	Span
+	Arguments []Span
+}
+
+// CallAt reads the call whose name begins at an offset, up to the parenthesis that closes it; ok=false: there is none.
+func CallAt(sql string, at int) (c Call, ok bool) {
+	name, ok := NameAt(sql, at)
+	if !ok {
+		return c, false
+	}
+	t := lex.Client.Next(sql, name.End)
+	if !t.Is("(") {
+		return c, false
+	}
+	for depth, within := 1, false; ; {
+		switch t = lex.Client.Next(sql, t.End()); {
+		case t.Ends():
+			return c, false
+		case t.IsAny("(", "[", "{"):
+			depth++
+		case t.IsAny(")", "]", "}"):
+			if depth--; depth == 0 {
+				c.Span = Span{at, t.End()}
+				return c, true
+			}
+		case depth == 1 && t.Is(","):
+			within = false
+			continue
+		}
+		if !within {
+			c.Arguments, within = append(c.Arguments, Span{Start: t.Start}), true
+		}
+		c.Arguments[len(c.Arguments)-1].End = t.End()
+	}
+}
+
 // identifierAt reads the word or quoted identifier that begins at an offset.
 func identifierAt(sql string, at int) (part string, end int, ok bool) {
 	if at < 0 || at >= len(sql) {

@@ -233,53 +233,20 @@ func plain(x *pg.FuncCall, name string) error {
 
 // callAt reads the call whose name begins at an offset.
 func callAt(text string, at int) (c call, ok bool) {
-	name, ok := bind.NameAt(text, at)
-	if !ok {
-		return c, false
-	}
-	c.Start = at
-	open := lex.Client.Next(text, name.End)
-	if !open.Is("(") {
-		return c, false
-	}
-	depth, argument := 1, bind.Span{Start: -1}
-	given := ""
-	take := func() {
-		if argument.Start >= 0 {
-			c.arguments, c.names = append(c.arguments, argument), append(c.names, given)
-		}
-		argument, given = bind.Span{Start: -1}, ""
-	}
-	for t := lex.Client.Next(text, open.End()); !t.Ends(); t = lex.Client.Next(text, t.End()) {
-		switch {
-		case t.IsAny("(", "[", "{"):
-			depth++
-		case t.IsAny(")", "]", "}"):
-			if depth--; depth == 0 {
-				take()
-				c.End = t.End()
-				return c, true
+	read, ok := bind.CallAt(text, at)
+	c.Span = read.Span
+	for _, argument := range read.Arguments {
+		given := ""
+		if name, named := bind.NameAt(text, argument.Start); named {
+			behind := lex.Client.Next(text, name.End)
+			if mark := text[behind.Start:]; strings.HasPrefix(mark, "=>") || strings.HasPrefix(mark, ":=") {
+				ok = ok && len(name.Parts) == 1
+				given, argument.Start = name.Parts[0], lex.Client.Next(text, behind.Start+len("=>")).Start
 			}
-		case depth == 1 && t.Is(","):
-			take()
-			continue
-		case depth == 1 && (strings.HasPrefix(text[t.Start:], "=>") || strings.HasPrefix(text[t.Start:], ":=")):
-			named, ok := bind.NameAt(text, argument.Start)
-			if !ok || given != "" || len(named.Parts) != 1 || named.End != argument.End {
-				return c, false
-			}
-			given, argument = named.Parts[0], bind.Span{Start: -1}
-			if len(t.Text) == 1 {
-				t = lex.Client.Next(text, t.End())
-			}
-			continue
 		}
-		if argument.Start < 0 {
-			argument.Start = t.Start
-		}
-		argument.End = t.End()
+		c.arguments, c.names = append(c.arguments, argument), append(c.names, given)
 	}
-	return c, false
+	return c, ok
 }
 
 // call writes the first of calls, which may have others of them in its arguments; rest are those behind it.

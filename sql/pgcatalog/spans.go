@@ -109,37 +109,12 @@ func (w *translation) castSpan(c *pg.TypeCast) (start, end int, ok bool) {
 }
 
 // arguments are where those of a call stand; nil: the text does not show it.
-func (w *translation) arguments(f *pg.FuncCall) (spans [][2]int) {
-	t := lex.Client.Next(w.sql, int(f.Location))
-	for t.Kind == lex.Word || t.Kind == lex.Quoted || t.Is(".") {
-		t = lex.Client.Next(w.sql, t.End())
-	}
-	if !t.Is("(") {
+func (w *translation) arguments(f *pg.FuncCall) []bind.Span {
+	c, ok := bind.CallAt(w.sql, int(f.Location))
+	if !ok || len(c.Arguments) != len(f.Args) || f.AggDistinct || len(f.AggOrder) > 0 || f.FuncVariadic {
 		return nil
 	}
-	first := true
-	for depth := 1; depth > 0; {
-		switch t = lex.Client.Next(w.sql, t.End()); {
-		case t.Ends():
-			return nil
-		case t.IsAny("(", "[", "{"):
-			depth++
-		case t.IsAny(")", "]", "}"):
-			depth--
-		}
-		switch {
-		case depth == 0, depth == 1 && t.Is(","):
-			first = true
-			continue
-		case first:
-			spans, first = append(spans, [2]int{t.Start, t.End()}), false
-		}
-		spans[len(spans)-1][1] = t.End()
-	}
-	if len(spans) != len(f.Args) || f.AggDistinct || len(f.AggOrder) > 0 || f.FuncVariadic {
-		return nil
-	}
-	return spans
+	return c.Arguments
 }
 
 // callEnd passes the call of an aggregate that begins at an offset, with what stands behind its arguments.

@@ -47,8 +47,8 @@ func (w *translation) call(x *pg.Node) {
 	case name == "concat" || name == "concat_ws":
 		for i, at := range w.arguments(f) {
 			if before := w.textOf(f.Args[i], true); before != "" {
-				w.opens(at[0], before)
-				w.closes(at[1], ")")
+				w.opens(at.Start, before)
+				w.closes(at.End, ")")
 			}
 		}
 	case (name == "date_trunc" || strings.HasPrefix(name, "csm_date_trunc__")) && last == dateType:
