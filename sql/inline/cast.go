@@ -67,6 +67,34 @@ type castWriter struct {
 	find  FindDomain
 	text  string
 	casts []domainCast // outer ones before inner ones
+
+	starts []int   // of the tokens, when one was asked for
+	inside []int   // by token: the group that it stands in, -1: in none
+	groups []group // in the order in which they are opened
+}
+
+// group is what begins with a parenthesis, or the like.
+type group struct{ start, around int }
+
+// groupAt is the innermost group that is open before an offset, where no token is divided; -1: none is.
+func (w *castWriter) groupAt(at int) int {
+	if w.starts == nil {
+		open := -1
+		for t := range lex.Client.Text(w.text).Tokens() {
+			w.starts, w.inside = append(w.starts, t.Start), append(w.inside, open)
+			if t.IsAny("(", "[", "{") {
+				w.groups = append(w.groups, group{t.Start, open})
+				open = len(w.groups) - 1
+			} else if t.IsAny(")", "]", "}") && open >= 0 {
+				open = w.groups[open].around
+			}
+		}
+	}
+	token, known := slices.BinarySearch(w.starts, at)
+	if !known {
+		return -1
+	}
+	return w.inside[token]
 }
 
 func (w *castWriter) domain(t *pg.TypeName) (call string, d *Domain, err error) {
@@ -182,16 +210,7 @@ func (w *castWriter) operandStart(x *pg.Node, colons int) (start int, ok bool) {
 	if start == colons {
 		return 0, false
 	}
-	var opened []int // before start
-	for t := lex.Client.Next(w.text, 0); t.Start < start && !t.Ends(); t = lex.Client.Next(w.text, t.End()) {
-		switch {
-		case t.IsAny("(", "[", "{"):
-			opened = append(opened, t.Start)
-		case t.IsAny(")", "]", "}") && len(opened) > 0:
-			opened = opened[:len(opened)-1]
-		}
-	}
-	depth := 0
+	opened, depth := w.groupAt(start), 0
 	for t := lex.Client.Next(w.text, start); t.Start < colons && !t.Ends(); t = lex.Client.Next(w.text, t.End()) {
 		switch {
 		case t.IsAny("(", "[", "{"):
@@ -199,10 +218,10 @@ func (w *castWriter) operandStart(x *pg.Node, colons int) (start int, ok bool) {
 		case !t.IsAny(")", "]", "}"):
 		case depth > 0:
 			depth--
-		case len(opened) == 0:
+		case opened < 0:
 			return 0, false
 		default:
-			start, opened = opened[len(opened)-1], opened[:len(opened)-1]
+			start, opened = w.groups[opened].start, w.groups[opened].around
 		}
 	}
 	return start, depth == 0
