@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/alteration"
 	"github.com/csmsql/csmsql/engine/cast"
@@ -33,9 +34,9 @@ import (
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
-	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
+	"github.com/csmsql/csmsql/sql/typing"
 )
 
 // command is how statements without a plan of their own run.
@@ -307,7 +308,7 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 		if err := s.refuseInherited(ctx, head.Query, schema, args, v); err != nil {
 			return err
 		}
-		schema = definition.DeclaredAs(schema, pgcatalog.Origins(head.Query, st.treeOf(head.Query), s.relations(v)))
+		schema = definition.DeclaredAs(schema, typing.Origins(head.Query, st.treeOf(head.Query), s.relations(v)))
 		if schema, err = refresh.Declare(ctx, tx, s.viewTexts(v), head, schema); err != nil {
 			return err
 		}

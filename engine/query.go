@@ -33,6 +33,7 @@ import (
 	"github.com/csmsql/csmsql/sql/past"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/typing"
 )
 
 // query is a planned statement that reads: for DuckDB, with its tables spliced in as scans, or for the Arrow kernels. It
@@ -48,7 +49,7 @@ type query struct {
 	compute *plan.Query
 	source  *facts.Facts // of compute's table
 	schema  *arrow.Schema
-	origins []pgcatalog.Origin // of schema's columns, of a user's query; nil: of none
+	origins []typing.Origin // of schema's columns, of a user's query; nil: of none
 	read    *reader.Readings
 	split   *split.Plan // how several nodes run it; nil: it runs here
 	whole   string      // why not

@@ -14,7 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
-	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/typing"
 )
 
 // RETURNING asks for something of each row that a statement wrote or removed.
@@ -51,16 +51,10 @@ func (st *Statement) describeReturning(ctx context.Context, r *rewrite.Returning
 }
 
 // originsReturned tells which of the returned columns are the table's.
-func (s *Session) originsReturned(r *rewrite.Returning, version *catalog.TableVersion, v *snapshot.View) []pgcatalog.Origin {
+func (s *Session) originsReturned(r *rewrite.Returning, version *catalog.TableVersion, v *snapshot.View) []typing.Origin {
 	const written = "csm_written"
 	text := r.Query(rewrite.Condition{With: r.With, From: r.Beside(written + " AS " + duckdb.QuoteIdentifier(r.Alias))})
-	return pgcatalog.Origins(text, dialect.TreeOf(text), func(database, schema, name string) *pgcatalog.Relation {
-		if name == written {
-			table := relation.OfTable(version)
-			return &table
-		}
-		return s.relations(v)(database, schema, name)
-	})
+	return typing.Origins(text, dialect.TreeOf(text), relation.Called(written, version, s.relations(v)))
 }
 
 // returned asks for the list of the rows that were kept. The caller releases what it keeps.

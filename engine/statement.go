@@ -24,10 +24,10 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/lex"
-	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
+	"github.com/csmsql/csmsql/sql/typing"
 )
 
 // Statement is a prepared statement of a session. It may be executed again; when the catalog has changed meanwhile it
@@ -38,7 +38,7 @@ type Statement struct {
 	plan      *query // of a statement that reads, or of the query that a writing statement takes its rows from
 	run       func(ctx context.Context, args []any) (*Rows, error)
 	schema    *arrow.Schema
-	origins   []pgcatalog.Origin // of schema's columns; nil: of none
+	origins   []typing.Origin // of schema's columns; nil: of none
 	params    []duckdb.ParameterType
 	inBlock   bool               // may run in a failed transaction block
 	returning *rewrite.Returning // what a writing statement returns of its rows; nil: nothing
@@ -257,7 +257,7 @@ func (st *Statement) Text() string { return st.parsed.Text }
 func (st *Statement) Schema() *arrow.Schema { return st.schema }
 
 // Origins tells which columns of tables and views the columns of Schema are, as the system catalogs name them; nil: none is.
-func (st *Statement) Origins() []pgcatalog.Origin { return st.origins }
+func (st *Statement) Origins() []typing.Origin { return st.origins }
 
 // Close forgets the statement. It goes with its session if nobody closes it.
 func (st *Statement) Close() error {

@@ -22,6 +22,7 @@ import (
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
+	"github.com/csmsql/csmsql/sql/typing"
 )
 
 // createView keeps a view in the catalog, or with the session when it is temporary or reads something that is.
@@ -202,14 +203,13 @@ func (s *Session) describeForViews(tree *pg.ParseResult, scans []plan.Scan, v *s
 }
 
 // relations finds what names in a query mean that sees v.
-func (s *Session) relations(v *snapshot.View) pgcatalog.Find {
+func (s *Session) relations(v *snapshot.View) typing.Find {
 	return relation.Finder(v.Lookup, v.LookupView)
 }
 
 // origins tells which columns of tables those of a text's result are; nil: it is not known of all.
-func (s *Session) origins(text string, tree *pg.ParseResult, v *snapshot.View,
-	schema *arrow.Schema) []pgcatalog.Origin {
-	if list := pgcatalog.Origins(text, tree, s.relations(v)); len(list) == schema.NumFields() {
+func (s *Session) origins(text string, tree *pg.ParseResult, v *snapshot.View, schema *arrow.Schema) []typing.Origin {
+	if list := typing.Origins(text, tree, s.relations(v)); len(list) == schema.NumFields() {
 		return list
 	}
 	return nil

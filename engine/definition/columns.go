@@ -23,9 +23,9 @@ import (
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/lex"
-	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
+	"github.com/csmsql/csmsql/sql/typing"
 )
 
 // Columns asks DuckDB what the types of a CREATE TABLE are. copied are the columns, by their places, that are as those
@@ -344,7 +344,7 @@ func collationsAsked(query string, result *arrow.Schema) (text string, columns [
 
 // DeclaredAs marks columns of a query's result that show columns of varchar(n) as they are: as with PostgreSQL, the
 // table that is made of it has it, too.
-func DeclaredAs(schema *arrow.Schema, origins []pgcatalog.Origin) *arrow.Schema {
+func DeclaredAs(schema *arrow.Schema, origins []typing.Origin) *arrow.Schema {
 	if len(origins) != schema.NumFields() {
 		return schema
 	}

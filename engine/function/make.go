@@ -21,6 +21,7 @@ import (
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
+	"github.com/csmsql/csmsql/sql/typing"
 )
 
 // Maker makes functions of texts in a dialect.
@@ -288,7 +289,7 @@ func (f *Function) refuseDomains(v *snapshot.View) error {
 		if in.Tree == nil {
 			continue
 		}
-		if _, _, err := pgcatalog.NameTypes(in.Text(), in.Tree, find); err != nil {
+		if _, _, err := typing.NameTypes(in.Text(), in.Tree, find); err != nil {
 			return dialect.WithoutPosition(err)
 		}
 	}

@@ -24,6 +24,6 @@
 //
 // # What it does not do
 //
-// It plans nothing: who can asks DuckDB of what types strings are (pgcatalog.Labels). It knows no temporary types, which
+// It plans nothing: who can asks DuckDB of what types strings are (typing.Labels). It knows no temporary types, which
 // are DuckDB's.
 package namedtype

@@ -20,9 +20,9 @@ import (
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/inline"
 	"github.com/csmsql/csmsql/sql/lex"
-	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
+	"github.com/csmsql/csmsql/sql/typing"
 )
 
 // A cast to a domain is one to its base type, and then holds the value to the domain: as a function of DuckDB's, which
@@ -224,7 +224,7 @@ func (e Expressions) refuseDomains(expression string) error {
 	if in.Tree == nil {
 		return nil // who keeps the expression asks what is wrong with it
 	}
-	text, _, err := pgcatalog.NameTypes(in.Text(), in.Tree, Finder(e.View, snapshot.Temporary{}))
+	text, _, err := typing.NameTypes(in.Text(), in.Tree, Finder(e.View, snapshot.Temporary{}))
 	if err != nil {
 		return dialect.WithoutPosition(err)
 	}

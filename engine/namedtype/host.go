@@ -9,8 +9,8 @@ import (
 	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
-	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/statement"
+	"github.com/csmsql/csmsql/sql/typing"
 )
 
 // Host is the session whose texts are read, for one statement.
@@ -22,7 +22,7 @@ type Host struct {
 	// Temporary: the session may have temporary objects.
 	Temporary bool
 	// Relations finds what names in FROM mean.
-	Relations pgcatalog.Find
+	Relations typing.Find
 	// Plan tells of what types the parameters of a query are, Prepare those of a text as DuckDB is given it.
 	Plan, Prepare func(text string) ([]*enumeration.Type, error)
 }
@@ -31,7 +31,7 @@ type Host struct {
 // some: there are types, as far as the session has heard. Another node may have made the first one just now.
 func Concerns(parsed *statement.Statement, temporary, some bool) bool {
 	return parsed.Tree != nil && !namesOne(parsed.Head) && (some || declares(parsed.Head)) &&
-		(isWhole(parsed.Head, temporary) || pgcatalog.NamesTypes(parsed.Tree))
+		(isWhole(parsed.Head, temporary) || typing.NamesTypes(parsed.Tree))
 }
 
 // Text is Reading.Text.

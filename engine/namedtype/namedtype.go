@@ -14,11 +14,12 @@ import (
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
+	"github.com/csmsql/csmsql/sql/typing"
 )
 
 // Finder finds the types of a view that names mean; own are the names of the session's own types, which hide them, in
 // lower case.
-func Finder(v *snapshot.View, own snapshot.Temporary) pgcatalog.FindType {
+func Finder(v *snapshot.View, own snapshot.Temporary) typing.FindType {
 	return func(database, schema, name string) (uint64, bool) {
 		if own.Means(statement.Name{Database: database, Schema: schema, Name: name}) {
 			return 0, false
@@ -32,8 +33,8 @@ func Finder(v *snapshot.View, own snapshot.Temporary) pgcatalog.FindType {
 }
 
 // UserTypes are the types that a statement sees.
-func UserTypes(v *snapshot.View) pgcatalog.UserTypes {
-	return pgcatalog.UserTypes{
+func UserTypes(v *snapshot.View) typing.UserTypes {
+	return typing.UserTypes{
 		ByOID: func(oid uint32) *enumeration.Type {
 			if oid < pgcatalog.FirstOID {
 				return nil

@@ -10,9 +10,9 @@ import (
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/lex"
-	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
+	"github.com/csmsql/csmsql/sql/typing"
 )
 
 // Reading is how the texts of a statement are read that have to do with users' types.
@@ -23,7 +23,7 @@ type Reading struct {
 	// Uses are names of temporary tables and views, each with what DuckDB says of its types behind it.
 	Uses []string
 	// Relations finds what names in FROM mean.
-	Relations pgcatalog.Find
+	Relations typing.Find
 	// Ask plans a text and tells of what types its parameters are.
 	Ask func(text string) ([]*enumeration.Type, error)
 }
@@ -42,7 +42,7 @@ func (r Reading) Text(in dialect.Source) (out dialect.Source, made edit.List, er
 	}
 	defer func() { err = Placed(err, made, out, in) }()
 	out = in
-	text, made, err := pgcatalog.NameTypes(in.Text(), in.Tree, Finder(r.View, r.Own))
+	text, made, err := typing.NameTypes(in.Text(), in.Tree, Finder(r.View, r.Own))
 	if err != nil {
 		return in, nil, err
 	}
@@ -56,7 +56,7 @@ func (r Reading) Text(in dialect.Source) (out dialect.Source, made edit.List, er
 		return out, made, err
 	}
 	out, made = cast, made.Then(more)
-	labels, err := pgcatalog.LabelsIn(out.Text(), out.Tree, r.Relations, UserTypes(r.View))
+	labels, err := typing.LabelsIn(out.Text(), out.Tree, r.Relations, UserTypes(r.View))
 	if labels == nil || err != nil {
 		return out, made, err
 	}
@@ -106,7 +106,7 @@ func names(text, name string) bool {
 	return false
 }
 
-func (r Reading) answer(labels *pgcatalog.Labels) error {
+func (r Reading) answer(labels *typing.Labels) error {
 	asked, some := labels.Asked()
 	if !some {
 		return nil
@@ -123,7 +123,7 @@ const askedOneByOne = 32
 
 // unparsed is Text of a text that only DuckDB's parser reads: any string may be a label, and DuckDB says which are.
 func (r Reading) unparsed(in dialect.Source) (dialect.Source, edit.List, error) {
-	labels := pgcatalog.LabelsOf(in.Text(), UserTypes(r.View))
+	labels := typing.LabelsOf(in.Text(), UserTypes(r.View))
 	if err := r.answer(labels); err != nil {
 		return in, nil, Placed(err, nil, in, in)
 	}
@@ -155,7 +155,7 @@ func Placed(err error, made edit.List, out, in dialect.Source) error {
 // has a tree.
 func (r Reading) Statement(parsed *statement.Statement, users dialect.Written, whole bool) (*statement.Statement,
 	dialect.Written, error) {
-	text, made, err := pgcatalog.NameTypes(parsed.Text, parsed.Tree, Finder(r.View, r.Own))
+	text, made, err := typing.NameTypes(parsed.Text, parsed.Tree, Finder(r.View, r.Own))
 	if err != nil {
 		return parsed, users, err
 	}

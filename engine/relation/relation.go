@@ -18,6 +18,7 @@ import (
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/past"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/typing"
 )
 
 // OfTable is how a table is shown.
@@ -98,7 +99,7 @@ func OfView(w *catalog.View) pgcatalog.Relation {
 
 // Finder gives the relation that a name means, of what finds tables and views.
 func Finder(table func(database, schema, name string) *catalog.TableVersion,
-	view func(database, schema, name string) *catalog.View) pgcatalog.Find {
+	view func(database, schema, name string) *catalog.View) typing.Find {
 	return func(database, schema, name string) *pgcatalog.Relation {
 		if t := table(database, schema, name); t != nil {
 			r := OfTable(t)
@@ -109,6 +110,17 @@ func Finder(table func(database, schema, name string) *catalog.TableVersion,
 			return &r
 		}
 		return nil
+	}
+}
+
+// Called gives a table to who looks for a name without a schema, and what others mean to who looks for those.
+func Called(name string, table *catalog.TableVersion, others typing.Find) typing.Find {
+	return func(database, schema, asked string) *pgcatalog.Relation {
+		if asked != name || schema != "" {
+			return others(database, schema, asked)
+		}
+		r := OfTable(table)
+		return &r
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/typing"
 )
 
 // renamed are the functions that DuckDB lacks, or has with another meaning: a macro stands for each, by its name with
@@ -306,7 +307,7 @@ func (r *translation) build(c *call) {
 // otherwise gives the values of lag(i, 1, 0.7) as many digits behind the point as the number that stands for those that
 // are not there: DuckDB makes that a number of their type.
 func (r *translation) otherwise(c *call) {
-	if len(c.arguments) != 3 || len(c.commas) != 2 || c.arguments[0].Is(pgcatalog.DigitsName) {
+	if len(c.arguments) != 3 || len(c.commas) != 2 || c.arguments[0].Is(typing.DigitsName) {
 		return
 	}
 	number := c.arguments[2]
@@ -318,7 +319,7 @@ func (r *translation) otherwise(c *call) {
 	if number.Kind != lex.Number || !point || !alone || strings.ContainsAny(digits, "eE") {
 		return
 	}
-	r.insert(c.arguments[0].Start, pgcatalog.DigitsName+"(", opens)
+	r.insert(c.arguments[0].Start, typing.DigitsName+"(", opens)
 	r.insert(c.commas[0].Start, ", 0."+strings.Repeat("0", len(digits))+")", closes)
 }
 

@@ -278,7 +278,7 @@ func (r *translation) ragged(open lex.Token) {
 }
 
 // textName is the macro that gives a value's text as PostgreSQL writes it. Where the value is of a type that both write
-// in one way, pgcatalog.Typed makes a cast of it again.
+// in one way, typing.Translate makes a cast of it again.
 const textName = pgcatalog.TranslatedPrefix + "text"
 
 func isText(kind lex.Token) bool { return kind.IsAny("text", "varchar") }

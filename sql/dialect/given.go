@@ -5,9 +5,9 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/notation"
 	"github.com/csmsql/csmsql/sql/past"
-	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
+	"github.com/csmsql/csmsql/sql/typing"
 )
 
 // What a session's text means. It is translated once, where it comes in: what is kept of it, a view's query as much as
@@ -113,15 +113,15 @@ func NeedsTypes(parsed *statement.Statement) bool {
 }
 
 func hasTypes(parsed *statement.Statement) bool {
-	return parsed.Tree != nil && len(parsed.Text) <= TreeMax && pgcatalog.NeedsTypes(parsed.Tree)
+	return parsed.Tree != nil && len(parsed.Text) <= TreeMax && typing.Needed(parsed.Tree)
 }
 
 // Typed is the statement that means in DuckDB what the types say that it means in PostgreSQL, and how that was written.
-func (w Written) Typed(parsed *statement.Statement, find pgcatalog.Find) (*statement.Statement, Written, error) {
+func (w Written) Typed(parsed *statement.Statement, find typing.Find) (*statement.Statement, Written, error) {
 	text, made := parsed.Text, edit.List(nil)
 	if hasTypes(parsed) {
 		var err error
-		if text, made, err = pgcatalog.Typed(parsed.Text, parsed.Tree, find); err != nil {
+		if text, made, err = typing.Translate(parsed.Text, parsed.Tree, find); err != nil {
 			return parsed, w, err
 		}
 	}

@@ -5,18 +5,20 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
-// noName is what PostgreSQL calls a column that nothing gives a name.
-const noName = "?column?"
+// NoName is what PostgreSQL calls a column that nothing gives a name.
+const NoName = "?column?"
 
 // ColumnNames are the names that PostgreSQL gives to the result columns of the first statement, "" where a star stands
 // or DuckDB's name is the same; nil if the statement returns no rows of a SELECT.
-func ColumnNames(tree *pg.ParseResult) []string {
-	if tree == nil || len(tree.Stmts) == 0 {
+func ColumnNames(parsed *pg.ParseResult) []string {
+	if parsed == nil || len(parsed.Stmts) == 0 {
 		return nil
 	}
-	s := tree.Stmts[0].GetStmt().GetSelectStmt()
+	s := parsed.Stmts[0].GetStmt().GetSelectStmt()
 	for s.GetLarg() != nil {
 		s = s.Larg
 	}
@@ -27,7 +29,7 @@ func ColumnNames(tree *pg.ParseResult) []string {
 		}
 	}
 	for _, n := range s.GetTargetList() {
-		names = append(names, targetName(n.GetResTarget()))
+		names = append(names, TargetName(n.GetResTarget()))
 	}
 	return names
 }
@@ -35,25 +37,25 @@ func ColumnNames(tree *pg.ParseResult) []string {
 // ColumnTypes are the type OIDs that PostgreSQL gives to result columns of a catalog query where DuckDB's type is
 // wider: oid, regproc, xid, name and "char"; 0 for all others. It is nil if the columns cannot be told from the text,
 // or if this is no catalog query.
-func ColumnTypes(tree *pg.ParseResult) []uint32 {
+func ColumnTypes(parsed *pg.ParseResult) []uint32 {
 	m, err := data()
-	if err != nil || !IsCatalogQuery(tree) || len(tree.Stmts) == 0 {
+	if err != nil || !IsCatalogQuery(parsed) || len(parsed.Stmts) == 0 {
 		return nil
 	}
-	s := tree.Stmts[0].GetStmt().GetSelectStmt()
+	s := parsed.Stmts[0].GetStmt().GetSelectStmt()
 	if s == nil || s.Op != pg.SetOperation_SETOP_NONE {
 		return nil
 	}
 	types := make([]uint32, len(s.TargetList))
 	for i, n := range s.TargetList {
 		value := n.GetResTarget().GetVal()
-		if isStar(value) {
+		if tree.IsStar(value) {
 			return nil
 		}
 		if c := value.GetColumnRef(); c != nil {
-			types[i] = m.types[lastText(c.Fields)]
+			types[i] = m.types[tree.LastText(c.Fields)]
 		} else if c := value.GetTypeCast(); c != nil && len(c.TypeName.GetArrayBounds()) == 0 {
-			_, name := typeName(c.TypeName)
+			_, name := tree.TypeName(c.TypeName)
 			types[i] = narrowTypes[name]
 		}
 	}
@@ -66,25 +68,17 @@ func ColumnName(t *pg.ResTarget) string {
 	return name
 }
 
-func targetName(t *pg.ResTarget) string {
+func TargetName(t *pg.ResTarget) string {
 	if t.GetName() != "" {
 		return t.Name
 	}
-	if isStar(t.GetVal()) {
+	if tree.IsStar(t.GetVal()) {
 		return ""
 	}
 	if name, _ := expressionName(t.GetVal()); name != "" {
 		return name
 	}
-	return noName
-}
-
-func isStar(n *pg.Node) bool {
-	fields := n.GetColumnRef().GetFields()
-	if i := n.GetAIndirection(); i != nil {
-		fields = i.Indirection
-	}
-	return len(fields) > 0 && fields[len(fields)-1].GetAStar() != nil
+	return NoName
 }
 
 // nameTargets writes down the names that PostgreSQL would choose: DuckDB would choose others.
@@ -94,10 +88,10 @@ func nameTargets(s *pg.SelectStmt) {
 		if t == nil || t.Name != "" {
 			continue
 		}
-		if c := t.Val.GetColumnRef(); c != nil && !rowColumns[lastText(c.Fields)] {
+		if c := t.Val.GetColumnRef(); c != nil && !rowColumns[tree.LastText(c.Fields)] {
 			continue // DuckDB's name is the same
 		}
-		if name := targetName(t); name != "" {
+		if name := TargetName(t); name != "" {
 			t.Name = name
 		}
 	}
@@ -124,7 +118,7 @@ func expressionName(n *pg.Node) (name string, strength int) {
 		if name, strength := expressionName(x.TypeCast.Arg); strength > 1 {
 			return name, strength
 		}
-		_, name := typeName(x.TypeCast.TypeName)
+		_, name := tree.TypeName(x.TypeCast.TypeName)
 		if name == "bitstring" { // what B'101' is written as, which has no name
 			return "", 0
 		}
@@ -170,9 +164,9 @@ var castNames = map[string]bool{"text": true, "numeric": true, "flat": true, "va
 
 // callName is what a call names its column.
 func callName(call *pg.FuncCall) (name string, strength int) {
-	name = lastText(call.Funcname)
+	name = tree.LastText(call.Funcname)
 	if name == "unnest" && len(call.Args) == 1 {
-		if users, ok := strings.CutPrefix(lastText(call.Args[0].GetFuncCall().GetFuncname()), TranslatedPrefix); ok {
+		if users, ok := strings.CutPrefix(tree.LastText(call.Args[0].GetFuncCall().GetFuncname()), TranslatedPrefix); ok {
 			return users, 2
 		}
 	}

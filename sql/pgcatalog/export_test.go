@@ -9,7 +9,7 @@ import (
 // IsCatalogQueryNaive is IsCatalogQuery without the shortcuts: everything is walked by reflection.
 func IsCatalogQueryNaive(parsed *pg.ParseResult) bool {
 	m, _ := data()
-	s := &search{model: m, tree: parsed}
+	s := &search{model: m, parsed: parsed}
 	for message := range tree.All(parsed.ProtoReflect()) {
 		s.inspect(message.Interface())
 	}

@@ -4,10 +4,12 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 func (w *rewriter) operator(n *pg.Node, e *pg.A_Expr) {
-	if len(e.Name) > 1 && text0(e.Name) == pgCatalog {
+	if len(e.Name) > 1 && text0(e.Name) == tree.SystemSchema {
 		e.Name = e.Name[len(e.Name)-1:]
 	}
 	name := ""
@@ -77,7 +79,7 @@ var escapeCalls = map[string]string{"~~": "like_escape", "!~~": "not_like_escape
 // call.
 func escapePattern(n *pg.Node, e *pg.A_Expr, name string) {
 	pattern, escape := e.Rexpr, pg.MakeAConstStrNode(`\`, -1)
-	if f := pattern.GetFuncCall(); f != nil && grammarFunctions[lastText(f.Funcname)] && len(f.Args) == 2 {
+	if f := pattern.GetFuncCall(); f != nil && tree.GrammarFunctions[tree.LastText(f.Funcname)] && len(f.Args) == 2 {
 		pattern, escape = f.Args[0], f.Args[1]
 	} else if s := pattern.GetAConst().GetSval(); s != nil && !strings.Contains(s.Sval, `\`) {
 		return
@@ -87,13 +89,6 @@ func escapePattern(n *pg.Node, e *pg.A_Expr, name string) {
 	}
 }
 
-func lastText(list []*pg.Node) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return list[len(list)-1].GetString_().GetSval()
-}
-
 // cast makes CAST(n AS name).
 func cast(n *pg.Node, name string) *pg.Node {
 	t := &pg.TypeName{Names: []*pg.Node{pg.MakeStrNode(name)}, Typemod: -1}
@@ -101,7 +96,7 @@ func cast(n *pg.Node, name string) *pg.Node {
 }
 
 func (w *rewriter) typeCast(n *pg.Node, c *pg.TypeCast, shown bool) {
-	schema, name := typeName(c.TypeName)
+	schema, name := tree.TypeName(c.TypeName)
 	known := schema == "" || isOurs(schema)
 	isList := len(c.TypeName.GetArrayBounds()) > 0
 	prefix := lookupTypes[name]
@@ -137,10 +132,10 @@ func (w *rewriter) lookup(arg *pg.Node, prefix string, shown bool) *pg.Node {
 
 // lookupCall makes an object ID of to_regclass('t') and the like, or NULL.
 func (w *rewriter) lookupCall(n *pg.Node, f *pg.FuncCall) bool {
-	schema, name := functionName(f)
+	schema, name := tree.FunctionName(f)
 	kind, ok := strings.CutPrefix(name, "to_")
 	prefix := lookupTypes[kind]
-	if !ok || prefix == "" || len(f.Args) != 1 || schema != "" && schema != pgCatalog {
+	if !ok || prefix == "" || len(f.Args) != 1 || schema != "" && schema != tree.SystemSchema {
 		return false
 	}
 	w.optional(f.Args[0], false)
@@ -155,10 +150,10 @@ func (w *rewriter) lookupCall(n *pg.Node, f *pg.FuncCall) bool {
 // isOID: the expression's value is an object ID and not a name, as far as can be seen without its type.
 func (w *rewriter) isOID(n *pg.Node) bool {
 	if c := n.GetColumnRef(); c != nil {
-		return w.model.oids[lastText(c.Fields)]
+		return w.model.oids[tree.LastText(c.Fields)]
 	}
 	if c := n.GetTypeCast(); c != nil {
-		_, name := typeName(c.TypeName)
+		_, name := tree.TypeName(c.TypeName)
 		return name == "uinteger"
 	}
 	return n.GetAConst().GetIval() != nil
@@ -169,7 +164,7 @@ var qualifiedByDeparser = map[string]bool{"bit": true, "json": true, "varbit": t
 
 // typeName gives a type the name that DuckDB knows.
 func (w *rewriter) typeName(t *pg.TypeName) {
-	schema, name := typeName(t)
+	schema, name := tree.TypeName(t)
 	if schema != "" && !isOurs(schema) {
 		return
 	}
@@ -177,7 +172,7 @@ func (w *rewriter) typeName(t *pg.TypeName) {
 	if lookupTypes[name] != "" {
 		ours, ok = "uinteger", true
 	}
-	if schema == pgCatalog && grammarTypes[name] && !qualifiedByDeparser[name] {
+	if schema == tree.SystemSchema && grammarTypes[name] && !qualifiedByDeparser[name] {
 		return // the deparser writes these as SQL does
 	}
 	if !ok {

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // Index of a table.
@@ -45,7 +47,7 @@ var operatorClasses = sync.OnceValues(func() (map[operatorClass]uint32, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := m.relations[pgCatalog+".pg_opclass"].static
+	t := m.relations[tree.SystemSchema+".pg_opclass"].static
 	list := map[operatorClass]uint32{}
 	read := func(row []*string, column string) uint32 {
 		n, wrong := strconv.ParseUint(t.Text(row, column), 10, 32)

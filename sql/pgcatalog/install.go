@@ -8,6 +8,7 @@ import (
 
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/pgcatalog/copytext"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // Schemas of DuckDB that hold what this package makes: functions that any statement may call in the users' database,
@@ -92,7 +93,7 @@ func Install(exec func(sql string) error) (err error) {
 		return err
 	}
 	var b strings.Builder
-	m.relations[pgCatalog+".pg_settings"].writeTable(&b, compatSchema+"."+settingsTable)
+	m.relations[tree.SystemSchema+".pg_settings"].writeTable(&b, compatSchema+"."+settingsTable)
 	writeRows(&b, compatSchema+"."+shownTable, shownSettings(), nil)
 	if err := exec(b.String()); err != nil {
 		return fmt.Errorf("install the system catalogs' settings: %w", err)

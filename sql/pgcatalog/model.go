@@ -91,7 +91,7 @@ func (m *model) loadColumns() error {
 			}
 			m.relations[key] = r
 			m.names = append(m.names, key)
-			if key == pgCatalog+".pg_settings" {
+			if key == tree.SystemSchema+".pg_settings" {
 				r.static = settingsRows()
 			} else if text := readFile(r.name + ".tsv"); text != "" && r.schema == "pg_catalog" {
 				if r.static, err = copytext.Read(text); err != nil {

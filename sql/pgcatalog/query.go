@@ -7,20 +7,17 @@ import (
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
-const (
-	pgCatalog = "pg_catalog"
-	sqlSchema = "information_schema"
-)
+const sqlSchema = "information_schema"
 
 // IsCatalogQuery tells whether a parsed text names a system relation, or a function, type, operator or collation that
 // only PostgreSQL has (P1). What names only session functions is none: DuckDB finds those by itself.
-func IsCatalogQuery(tree *pg.ParseResult) bool {
+func IsCatalogQuery(parsed *pg.ParseResult) bool {
 	m, err := data()
-	if err != nil || tree == nil {
+	if err != nil || parsed == nil {
 		return false
 	}
-	s := &search{model: m, tree: tree}
-	for _, statement := range tree.Stmts {
+	s := &search{model: m, parsed: parsed}
+	for _, statement := range parsed.Stmts {
 		s.node(statement.GetStmt())
 	}
 	return s.found
@@ -30,7 +27,7 @@ func IsCatalogQuery(tree *pg.ParseResult) bool {
 // it knows the nodes that queries are made of; the rest it walks by reflection, which takes ten times as long.
 type search struct {
 	model  *model
-	tree   *pg.ParseResult
+	parsed *pg.ParseResult
 	hidden map[string]bool // filled when a name makes it matter
 	found  bool
 }
@@ -138,14 +135,14 @@ func (s *search) inspect(message any) {
 	case *pg.RangeVar:
 		s.found = s.found || s.relation(x)
 	case *pg.FuncCall:
-		schema, name := functionName(x)
+		schema, name := tree.FunctionName(x)
 		s.found = s.found || isOurs(schema) || schema == "" && s.model.compat[name]
 	case *pg.TypeName:
 		s.found = s.found || isCatalogType(x)
 	case *pg.A_Expr:
-		s.found = s.found || len(x.Name) > 1 && text0(x.Name) == pgCatalog
+		s.found = s.found || len(x.Name) > 1 && text0(x.Name) == tree.SystemSchema
 	case *pg.CollateClause:
-		s.found = s.found || len(x.Collname) > 1 && text0(x.Collname) == pgCatalog
+		s.found = s.found || len(x.Collname) > 1 && text0(x.Collname) == tree.SystemSchema
 	}
 }
 
@@ -154,7 +151,7 @@ func (s *search) relation(v *pg.RangeVar) bool {
 		return false
 	}
 	if v.Schemaname == "" && s.hidden == nil {
-		s.hidden = commonTables(s.tree)
+		s.hidden = commonTables(s.parsed)
 	}
 	return s.model.relation(v, s.hidden) != nil
 }
@@ -178,32 +175,14 @@ func (m *model) relation(v *pg.RangeVar, hidden map[string]bool) *systemRelation
 		if hidden[v.Relname] {
 			return nil
 		}
-		return m.relations[pgCatalog+"."+v.Relname]
-	case pgCatalog, sqlSchema:
+		return m.relations[tree.SystemSchema+"."+v.Relname]
+	case tree.SystemSchema, sqlSchema:
 		return m.relations[v.Schemaname+"."+v.Relname]
 	}
 	return nil
 }
 
-func isOurs(schema string) bool { return schema == pgCatalog || schema == sqlSchema }
-
-// grammarFunctions are calls that the grammar makes of syntax such as LIKE … ESCAPE; nobody wrote their names.
-var grammarFunctions = map[string]bool{"like_escape": true, "similar_to_escape": true}
-
-// functionName is what a call names; both are empty where the call was not written as one.
-func functionName(x *pg.FuncCall) (schema, name string) {
-	if x.Funcformat == pg.CoercionForm_COERCE_SQL_SYNTAX || len(x.Funcname) == 0 {
-		return "", ""
-	}
-	name = x.Funcname[len(x.Funcname)-1].GetString_().GetSval()
-	if len(x.Funcname) > 1 {
-		schema = x.Funcname[len(x.Funcname)-2].GetString_().GetSval()
-	}
-	if schema == pgCatalog && grammarFunctions[name] {
-		return "", ""
-	}
-	return schema, name
-}
+func isOurs(schema string) bool { return schema == tree.SystemSchema || schema == sqlSchema }
 
 // grammarTypes are the names that the grammar gives to types with a spelling of their own: int is pg_catalog.int4.
 var grammarTypes = map[string]bool{
@@ -212,22 +191,11 @@ var grammarTypes = map[string]bool{
 }
 
 func isCatalogType(t *pg.TypeName) bool {
-	schema, name := typeName(t)
+	schema, name := tree.TypeName(t)
 	if isOurs(schema) {
 		return !grammarTypes[name]
 	}
 	return schema == "" && (lookupTypes[name] != "" || name == "name")
-}
-
-func typeName(t *pg.TypeName) (schema, name string) {
-	if len(t.GetNames()) == 0 {
-		return "", ""
-	}
-	name = t.Names[len(t.Names)-1].GetString_().GetSval()
-	if len(t.Names) > 1 {
-		schema = t.Names[len(t.Names)-2].GetString_().GetSval()
-	}
-	return schema, name
 }
 
 func text0(list []*pg.Node) string { return list[0].GetString_().GetSval() }

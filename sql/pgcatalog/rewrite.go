@@ -162,7 +162,7 @@ func (w *rewriter) columnRef(n *pg.Node, c *pg.ColumnRef) {
 	for len(c.Fields) > 2 && isOurs(c.Fields[0].GetString_().GetSval()) {
 		c.Fields = c.Fields[1:]
 	}
-	name := lastText(c.Fields)
+	name := tree.LastText(c.Fields)
 	if !rowColumns[name] {
 		return
 	}
@@ -237,17 +237,17 @@ var relationFunctions = map[string]bool{"pg_relation_size": true, "pg_table_size
 // name, and by the name for the relation, costs a join with all names, twice.
 func withoutName(n *pg.Node) *pg.Node {
 	named := n.GetTypeCast().GetArg()
-	if f := n.GetFuncCall(); f != nil && len(f.Args) == 1 && lastText(f.Funcname) == TranslatedPrefix+"text" {
+	if f := n.GetFuncCall(); f != nil && len(f.Args) == 1 && tree.LastText(f.Funcname) == TranslatedPrefix+"text" {
 		named = f.Args[0]
 	}
-	if _, name := typeName(named.GetTypeCast().GetTypeName()); name == "regclass" {
+	if _, name := tree.TypeName(named.GetTypeCast().GetTypeName()); name == "regclass" {
 		return cast(named.GetTypeCast().Arg, "text")
 	}
 	return n
 }
 
 func (w *rewriter) funcCall(f *pg.FuncCall) {
-	schema, name := functionName(f)
+	schema, name := tree.FunctionName(f)
 	if name == "pg_get_serial_sequence" && len(f.Args) > 0 {
 		f.Args[0] = withoutName(f.Args[0])
 	}
@@ -267,7 +267,7 @@ func (w *rewriter) funcCall(f *pg.FuncCall) {
 		f.Funcname = []*pg.Node{pg.MakeStrNode(w.model.databaseOf(ours, name)), pg.MakeStrNode(ours), pg.MakeStrNode(name)}
 		return
 	}
-	if schema == pgCatalog {
+	if schema == tree.SystemSchema {
 		f.Funcname = f.Funcname[len(f.Funcname)-1:]
 	}
 	if renamed, ok := renamedFunctions[name]; ok && len(f.Funcname) == 1 {
@@ -294,7 +294,7 @@ func (w *rewriter) rangeFunction(n *pg.Node, r *pg.RangeFunction) {
 		w.below(n)
 		return
 	}
-	schema, name := functionName(f)
+	schema, name := tree.FunctionName(f)
 	_, ours := w.model.macro(schema, name)
 	w.below(n)
 	alias := name

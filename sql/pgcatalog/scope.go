@@ -1,6 +1,10 @@
 package pgcatalog
 
-import pg "github.com/pganalyze/pg_query_go/v6"
+import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/tree"
+)
 
 // scope is what the FROM clause of one SELECT names: the catalog that is a table, or nil for anything else.
 type scope map[string]*systemRelation
@@ -40,7 +44,7 @@ func (w *rewriter) addTo(s scope, n *pg.Node) {
 func (w *rewriter) catalogOf(c *pg.ColumnRef) *systemRelation {
 	qualifier := ""
 	if len(c.Fields) > 1 {
-		qualifier = lastText(c.Fields[:len(c.Fields)-1])
+		qualifier = tree.LastText(c.Fields[:len(c.Fields)-1])
 	}
 	for i := len(w.scopes) - 1; i >= 0; i-- {
 		s := w.scopes[i]

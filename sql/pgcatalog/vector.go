@@ -2,6 +2,8 @@ package pgcatalog
 
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // PostgreSQL's int2vector and oidvector are lists here. They differ from lists in two ways that clients rely on: their
@@ -9,7 +11,7 @@ import (
 
 // isVector: the expression is a column of such a type.
 func (w *rewriter) isVector(n *pg.Node) bool {
-	return w.model.vectors[lastText(n.GetColumnRef().GetFields())]
+	return w.model.vectors[tree.LastText(n.GetColumnRef().GetFields())]
 }
 
 // vectorText is a vector's text.
@@ -28,7 +30,7 @@ func (w *rewriter) showVectors(s *pg.SelectStmt) {
 			continue
 		}
 		if t.Name == "" {
-			t.Name = lastText(t.Val.GetColumnRef().Fields)
+			t.Name = tree.LastText(t.Val.GetColumnRef().Fields)
 		}
 		t.Val = w.vectorText(t.Val)
 	}

@@ -5,19 +5,19 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/typing"
 	"github.com/csmsql/csmsql/wire/pgformat"
 )
 
 // withOrigins is schema with what wire tells of the tables that its columns are of. origins as engine.Statement gives
 // them.
-func withOrigins(schema *arrow.Schema, origins []pgcatalog.Origin) *arrow.Schema {
+func withOrigins(schema *arrow.Schema, origins []typing.Origin) *arrow.Schema {
 	if schema == nil || len(origins) != schema.NumFields() {
 		return schema
 	}
 	fields := schema.Fields() // a copy
 	for i, from := range origins {
-		if from == (pgcatalog.Origin{}) {
+		if from == (typing.Origin{}) {
 			continue
 		}
 		text := from.Type == pgformat.Varchar || from.Type == pgformat.BPChar

@@ -1,4 +1,4 @@
-package pgcatalog
+package typing
 
 import (
 	"slices"
@@ -6,6 +6,8 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // row writes a row that is a column of the result by itself as its text: DuckDB's is a struct, which clients see as
@@ -20,8 +22,8 @@ func (w *translation) row(x *pg.Node) {
 	if !ok {
 		return
 	}
-	const field = TranslatedPrefix + "row__field("
-	w.edits = append(w.edits, change{at, open.End(), TranslatedPrefix + "row(ARRAY[" + field, 0})
+	const field = pgcatalog.TranslatedPrefix + "row__field("
+	w.edits = append(w.edits, change{at, open.End(), pgcatalog.TranslatedPrefix + "row(ARRAY[" + field, 0})
 	depth := 0
 	for t := open; t.Start < end; t = lex.Client.Next(w.sql, t.End()) {
 		switch {
@@ -46,7 +48,7 @@ func (w *translation) row(x *pg.Node) {
 func namesTargets(s *pg.SelectStmt, name string) bool {
 	may := func(x *pg.Node) bool {
 		return x.GetAConst() != nil || x.GetRowExpr() != nil ||
-			name != "" && lex.Same(lastText(x.GetColumnRef().GetFields()), name)
+			name != "" && lex.Same(tree.LastText(x.GetColumnRef().GetFields()), name)
 	}
 	return len(s.DistinctClause) > 0 || slices.ContainsFunc(s.GroupClause, may) ||
 		slices.ContainsFunc(s.SortClause, func(x *pg.Node) bool { return may(x.GetSortBy().GetNode()) })

@@ -1,4 +1,4 @@
-package pgcatalog
+package typing
 
 import (
 	"regexp"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/csmsql/csmsql/sql/bind"
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // exactReal is beyond which whole numbers a real has not all of.
@@ -22,7 +24,7 @@ func compares(e *pg.A_Expr) bool {
 func isComparison(e *pg.A_Expr) bool {
 	switch e.Kind {
 	case pg.A_Expr_Kind_AEXPR_OP:
-		switch lastText(e.Name) {
+		switch tree.LastText(e.Name) {
 		case "=", "<>", "<", ">", "<=", ">=":
 			return e.Lexpr != nil
 		}
@@ -120,7 +122,7 @@ func (w *translation) unite(arm, beside *bind.Query) {
 		}
 		name := ""
 		if target.Name == "" {
-			name = " AS " + lex.Quote(noName)
+			name = " AS " + lex.Quote(pgcatalog.NoName)
 		}
 		switch t := w.query(beside, i); {
 		case unitedNames[t] != "":
@@ -137,8 +139,8 @@ var plainNumber = regexp.MustCompile(`^\s*-?[0-9]+(\.[0-9]+)?\s*$`)
 // isNumeric tells of a cast to numeric.
 func isNumeric(x *pg.Node) bool {
 	if cast := x.GetTypeCast(); cast != nil {
-		_, name := typeName(cast.TypeName)
+		_, name := tree.TypeName(cast.TypeName)
 		return namedTypes[name] == numericType
 	}
-	return x.GetFuncCall() != nil && lastText(x.GetFuncCall().Funcname) == "csm_numeric"
+	return x.GetFuncCall() != nil && tree.LastText(x.GetFuncCall().Funcname) == "csm_numeric"
 }

@@ -1,4 +1,4 @@
-package pgcatalog
+package typing
 
 import (
 	"strings"
@@ -6,12 +6,14 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 func (w *translation) call(x *pg.Node) {
 	f := x.GetFuncCall()
-	schema, name := functionName(f)
-	if schema != "" && schema != pgCatalog || len(f.Args) == 0 {
+	schema, name := tree.FunctionName(f)
+	if schema != "" && schema != tree.SystemSchema || len(f.Args) == 0 {
 		return
 	}
 	last := w.of(f.Args[len(f.Args)-1])
@@ -20,9 +22,9 @@ func (w *translation) call(x *pg.Node) {
 		w.operands(f.Args[0], f.Args[1], false)
 	case (name == "sum" || name == "avg") && last == intervalType && f.Over == nil && f.AggFilter == nil &&
 		!f.AggDistinct:
-		w.rename(f, TranslatedPrefix+name+"__interval")
+		w.rename(f, pgcatalog.TranslatedPrefix+name+"__interval")
 	case name == "string_agg" && len(f.Args) == 2 && w.of(f.Args[0]) == byteaType:
-		w.rename(f, TranslatedPrefix+"string_agg__bytea")
+		w.rename(f, pgcatalog.TranslatedPrefix+"string_agg__bytea")
 	case name == "sum":
 		w.sum(x)
 	case name == "csm_generate_series" && len(f.Args) == 3 && w.of(f.Args[0]) == dateType &&
@@ -35,15 +37,15 @@ func (w *translation) call(x *pg.Node) {
 	case name == "csm_text" && last == 0 && f.Args[0].GetColumnRef() != nil && w.wholeText(f.Args[0].GetColumnRef()):
 		name := ""
 		if w.bare[x] {
-			name = " AS " + lex.Quote(lastText(f.Args[0].GetColumnRef().Fields))
+			name = " AS " + lex.Quote(tree.LastText(f.Args[0].GetColumnRef().Fields))
 		}
 		w.plainCast(f, name)
 	case countsWhole(f):
 		w.countWhole(f)
 	case name == "to_char" && len(f.Args) == 2 && isFloat(w.of(f.Args[0])):
-		w.rename(f, TranslatedPrefix+"to_char__float")
+		w.rename(f, pgcatalog.TranslatedPrefix+"to_char__float")
 	case name == "round" && len(f.Args) == 1 && isFloat(last):
-		w.rename(f, TranslatedPrefix+"round__even")
+		w.rename(f, pgcatalog.TranslatedPrefix+"round__even")
 	case name == "concat" || name == "concat_ws":
 		for i, at := range w.arguments(f) {
 			if before := w.textOf(f.Args[i], true); before != "" {
@@ -78,9 +80,9 @@ func (w *translation) text(x *pg.Node, short bool) {
 func (w *translation) textOf(x *pg.Node, short bool) string {
 	switch t := w.of(x); {
 	case isFloat(t) || t == intervalType:
-		return TranslatedPrefix + "text("
+		return pgcatalog.TranslatedPrefix + "text("
 	case t == booleanType && short:
-		return TranslatedPrefix + "text__boolean("
+		return pgcatalog.TranslatedPrefix + "text__boolean("
 	}
 	return ""
 }

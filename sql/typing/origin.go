@@ -1,4 +1,4 @@
-package pgcatalog
+package typing
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/sql/bind"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
 
 // Origin is the column of a table or view that a result column shows as it is; drivers ask for it (getTableName,
@@ -20,34 +21,47 @@ type Origin struct {
 }
 
 // Find gives the relation that a name means in a statement; nil: none that users made.
-type Find func(database, schema, name string) *Relation
+type Find func(database, schema, name string) *pgcatalog.Relation
+
+// bound resolves the names of a text.
+func bound(sql string, parsed *pg.ParseResult, find Find) (*bind.Statement, error) {
+	return bind.Bind(sql, parsed, bind.CatalogFunc(func(database, schema, name string) *bind.Table {
+		r := find(database, schema, name)
+		if r == nil {
+			return nil
+		}
+		t := &bind.Table{Schema: r.Schema, Name: r.Name, Columns: make([]string, len(r.Columns)), Of: r}
+		for i, c := range r.Columns {
+			t.Columns[i] = c.Name
+		}
+		return t
+	}))
+}
 
 // Origins tells where the result columns of the first statement come from, a SELECT; sql is the text that the tree was
 // parsed from. As with PostgreSQL (parse_target.c, markTargetListOrigin) that is followed through joins, sub-selects
 // and WITH, and not through UNION and the like. It is nil if nothing comes from anywhere, or if the columns cannot be
 // told from the text.
-func Origins(sql string, tree *pg.ParseResult, find Find) []Origin {
-	if tree == nil || len(tree.Stmts) == 0 {
+func Origins(sql string, parsed *pg.ParseResult, find Find) []Origin {
+	if len(parsed.GetStmts()) == 0 {
 		return nil
 	}
-	s := tree.Stmts[0].GetStmt().GetSelectStmt()
+	s := parsed.Stmts[0].GetStmt().GetSelectStmt()
 	if s == nil || len(s.FromClause) == 0 {
 		return nil
 	}
-	bound, err := bind.Bind(sql, tree, bind.CatalogFunc(func(database, schema, name string) *bind.Table {
-		return find(database, schema, name).bindTable()
-	}))
+	names, err := bound(sql, parsed, find)
 	if err != nil {
 		return nil
 	}
-	q := bound.Query(s)
+	q := names.Query(s)
 	if q.Open || q.Dialect {
 		return nil
 	}
-	origins, sums := make([]Origin, len(q.Outputs)), &typing{bound: bound}
+	origins, sums := make([]Origin, len(q.Outputs)), &inference{bound: names}
 	for i, o := range q.Outputs {
 		if base := o.Column.Base(); base.Item != nil {
-			r := base.Item.Table.Of.(*Relation)
+			r := base.Item.Table.Of.(*pgcatalog.Relation)
 			c := r.Columns[base.Index]
 			origins[i] = Origin{r.OID, uint16(base.Index + 1), c.Type, c.Typmod}
 		} else if o.Target < len(s.TargetList) && sums.isBigint(s.TargetList[o.Target].GetResTarget().GetVal()) {
@@ -58,16 +72,4 @@ func Origins(sql string, tree *pg.ParseResult, find Find) []Origin {
 		return nil
 	}
 	return origins
-}
-
-// bindTable is the relation for package bind.
-func (r *Relation) bindTable() *bind.Table {
-	if r == nil {
-		return nil
-	}
-	t := &bind.Table{Schema: r.Schema, Name: r.Name, Columns: make([]string, len(r.Columns)), Of: r}
-	for i, c := range r.Columns {
-		t.Columns[i] = c.Name
-	}
-	return t
 }

@@ -1,4 +1,4 @@
-package pgcatalog_test
+package typing_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/typing"
 )
 
 // TestSums: sums of numbers that are narrower than a bigint are one, as far as the text and the catalog say what they are.
@@ -37,9 +38,9 @@ func TestSums(t *testing.T) {
 		} {
 			tree, err := pg.Parse(text)
 			require.NoError(t, err, text)
-			origins := pgcatalog.Origins(text, tree, find)
+			origins := typing.Origins(text, tree, find)
 			require.Len(t, origins, 2, text)
-			require.Equal(t, want, origins[1] == pgcatalog.Origin{Type: 20, Typmod: -1}, text)
+			require.Equal(t, want, origins[1] == typing.Origin{Type: 20, Typmod: -1}, text)
 			require.EqualValues(t, 7, origins[0].Table)
 		}
 	}
@@ -102,8 +103,8 @@ func TestOrigins(t *testing.T) {
 		tree, err := pg.Parse(text)
 		require.NoError(t, err, text)
 		var got []string
-		for _, o := range pgcatalog.Origins(text, tree, find) {
-			if o == (pgcatalog.Origin{}) {
+		for _, o := range typing.Origins(text, tree, find) {
+			if o == (typing.Origin{}) {
 				got = append(got, "-")
 			} else {
 				got = append(got, fmt.Sprintf("%d.%d", o.Table, o.Column))

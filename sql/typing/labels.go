@@ -1,4 +1,4 @@
-package pgcatalog
+package typing
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/sql/bind"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/tree"
 )
@@ -36,7 +37,7 @@ type UserTypes struct {
 
 // Labels are the strings of a text that may be labels.
 type Labels struct {
-	typing
+	inference
 	sql     string
 	types   UserTypes
 	first   int // parameters that the text has itself
@@ -53,15 +54,13 @@ func LabelsIn(sql string, parsed *pg.ParseResult, find Find, types UserTypes) (*
 	if !l.concerned(parsed, find) {
 		return nil, nil
 	}
-	bound, err := bind.Bind(sql, parsed, bind.CatalogFunc(func(database, schema, name string) *bind.Table {
-		return find(database, schema, name).bindTable()
-	}))
+	names, err := bound(sql, parsed, find)
 	if err != nil {
 		return nil, nil //nolint:nilerr // the tree is of another text: nothing is known of it
 	}
-	l.bound = bound
-	for _, q := range bound.Queries {
-		top := slices.Contains(bound.Top, q) && !q.Stored
+	l.bound = names
+	for _, q := range names.Queries {
+		top := slices.Contains(names.Top, q) && !q.Stored
 		for _, target := range q.Stmt.GetTargetList() {
 			t := target.GetResTarget()
 			l.unnamed[t.GetVal()] = !top && t.GetName() == ""
@@ -87,13 +86,13 @@ func (l *Labels) concerned(parsed *pg.ParseResult, find Find) bool {
 	for m := range tree.All(parsed.ProtoReflect()) {
 		switch x := m.Interface().(type) {
 		case *pg.TypeName:
-			if _, name := typeName(x); strings.HasPrefix(name, enumeration.NamePrefix) {
+			if _, name := tree.TypeName(x); strings.HasPrefix(name, enumeration.NamePrefix) {
 				return true
 			}
 		case *pg.RangeVar:
 			r := find(x.Catalogname, x.Schemaname, x.Relname)
-			if r == nil && l.types.Unseen(x.Relname) || r != nil && slices.ContainsFunc(r.Columns, func(c Column) bool {
-				return c.Type >= FirstOID
+			if r == nil && l.types.Unseen(x.Relname) || r != nil && slices.ContainsFunc(r.Columns, func(c pgcatalog.Column) bool {
+				return c.Type >= pgcatalog.FirstOID
 			}) {
 				return true
 			}
@@ -142,12 +141,12 @@ func (l *Labels) node(x *pg.Node) {
 
 // cast checks what is cast to a type: a label, or an array of them.
 func (l *Labels) cast(c *pg.TypeCast) {
-	_, name := typeName(c.TypeName)
+	_, name := tree.TypeName(c.TypeName)
 	number, ok := enumeration.Named(name)
 	if !ok {
 		return
 	}
-	t := l.types.ByOID(ObjectID(number))
+	t := l.types.ByOID(pgcatalog.ObjectID(number))
 	if t == nil {
 		return
 	}
@@ -180,7 +179,7 @@ func (l *Labels) operation(e *pg.A_Expr) {
 	if len(e.Name) != 1 {
 		return
 	}
-	op := lastText(e.Name)
+	op := tree.LastText(e.Name)
 	switch e.Kind {
 	case pg.A_Expr_Kind_AEXPR_OP, pg.A_Expr_Kind_AEXPR_DISTINCT, pg.A_Expr_Kind_AEXPR_NOT_DISTINCT:
 		if e.Lexpr != nil && slices.Contains(orders, op) {
@@ -260,7 +259,7 @@ func (l *Labels) arms(q *bind.Query, i int, nodes *[]*pg.Node) bool {
 		return false
 	}
 	x := q.Stmt.TargetList[target].GetResTarget().GetVal()
-	if isStar(x) {
+	if tree.IsStar(x) {
 		return false
 	}
 	*nodes = append(*nodes, x)
@@ -302,7 +301,7 @@ func (l *Labels) unify(g group) {
 // typeOf is the type of an expression as far as types that are no numbers matter here.
 func (l *Labels) typeOf(x *pg.Node) uint32 {
 	if t := x.GetTypeCast().GetTypeName(); t != nil && len(t.ArrayBounds) == 0 {
-		if schema, name := typeName(t); schema == "" || schema == pgCatalog {
+		if schema, name := tree.TypeName(t); schema == "" || schema == tree.SystemSchema {
 			if oid, ok := textTypes[name]; ok {
 				return oid
 			}
@@ -374,8 +373,8 @@ func (l *Labels) insert(at int, by string) {
 
 // function writes the calls of enum_first and the like, and of those that give one of their arguments.
 func (l *Labels) function(x *pg.Node, f *pg.FuncCall) {
-	schema, name := functionName(f)
-	if schema != "" && schema != pgCatalog {
+	schema, name := tree.FunctionName(f)
+	if schema != "" && schema != tree.SystemSchema {
 		return
 	}
 	switch {
@@ -417,7 +416,7 @@ func (l *Labels) enumFunction(x *pg.Node, f *pg.FuncCall, name string) {
 	case len(f.Args) == 2:
 		if function, ok := bind.NameAt(l.sql, start); ok {
 			open := lex.Client.Next(l.sql, function.End)
-			l.edits = append(l.edits, change{function.Start, open.End(), TranslatedPrefix + "enum_range(" + all + ", ", len(l.edits)})
+			l.edits = append(l.edits, change{function.Start, open.End(), pgcatalog.TranslatedPrefix + "enum_range(" + all + ", ", len(l.edits)})
 			if as != "" {
 				l.insert(end, as)
 			}

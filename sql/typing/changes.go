@@ -1,4 +1,4 @@
-package pgcatalog
+package typing
 
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"

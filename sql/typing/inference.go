@@ -1,4 +1,4 @@
-package pgcatalog
+package typing
 
 import (
 	"slices"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/bind"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // Object IDs of the types that are read here (pg_type.dat).
@@ -30,8 +32,8 @@ const (
 	bpcharType      = 1042
 )
 
-// typing tells of what type an expression is in PostgreSQL, as far as the text and the catalog say it.
-type typing struct {
+// inference tells of what type an expression is in PostgreSQL, as far as the text and the catalog say it.
+type inference struct {
 	bound      *bind.Statement
 	depth      int
 	known      map[column]uint32  // what columns of queries were found to be: the next query may name one twice, thirty deep
@@ -50,7 +52,7 @@ const numbersDepth = 200
 // isBigint tells whether an expression is a sum that is a bigint, or the first of such sums and numbers. DuckDB's sum
 // of whole numbers is a HUGEINT whatever they are, which clients take for a numeric. Of fewer than 2^32 rows it cannot
 // be too great for a bigint.
-func (n *typing) isBigint(x *pg.Node) bool {
+func (n *inference) isBigint(x *pg.Node) bool {
 	if c := x.GetCoalesceExpr(); c != nil {
 		return slices.ContainsFunc(c.Args, isSum) && n.unified(c.Args) == bigintType
 	}
@@ -62,12 +64,12 @@ func isSum(x *pg.Node) bool {
 	if call == nil || len(call.Args) != 1 || call.AggWithinGroup {
 		return false
 	}
-	schema, name := functionName(call)
-	return name == "sum" && (schema == "" || schema == pgCatalog)
+	schema, name := tree.FunctionName(call)
+	return name == "sum" && (schema == "" || schema == tree.SystemSchema)
 }
 
 // of is the type of an expression, 0 if that is not certain.
-func (n *typing) of(x *pg.Node) uint32 {
+func (n *inference) of(x *pg.Node) uint32 {
 	if n.depth++; n.depth > numbersDepth {
 		return 0
 	}
@@ -78,12 +80,12 @@ func (n *typing) of(x *pg.Node) uint32 {
 	case *pg.Node_ColumnRef:
 		return n.reference(e.ColumnRef)
 	case *pg.Node_TypeCast:
-		_, name := typeName(e.TypeCast.TypeName)
+		_, name := tree.TypeName(e.TypeCast.TypeName)
 		if len(e.TypeCast.TypeName.GetArrayBounds()) > 0 {
 			return arraysOf[namedTypes[name]]
 		}
 		if number, ok := enumeration.Named(name); ok {
-			return ObjectID(number)
+			return pgcatalog.ObjectID(number)
 		}
 		return namedTypes[name]
 	case *pg.Node_AArrayExpr:
@@ -151,7 +153,7 @@ func results(c *pg.CaseExpr) (list []*pg.Node) {
 	return list
 }
 
-func (n *typing) operation(e *pg.A_Expr) uint32 {
+func (n *inference) operation(e *pg.A_Expr) uint32 {
 	switch {
 	case e.Kind == pg.A_Expr_Kind_AEXPR_NULLIF:
 		return n.of(e.Lexpr)
@@ -162,7 +164,7 @@ func (n *typing) operation(e *pg.A_Expr) uint32 {
 	case e.Lexpr == nil:
 		return n.of(e.Rexpr)
 	}
-	op, a, b := lastText(e.Name), n.of(e.Lexpr), n.of(e.Rexpr)
+	op, a, b := tree.LastText(e.Name), n.of(e.Lexpr), n.of(e.Rexpr)
 	if t := shifted(op, a, b); t != 0 {
 		return t
 	}
@@ -175,7 +177,7 @@ func (n *typing) operation(e *pg.A_Expr) uint32 {
 
 // concatenation is an array where an operand is one, and text where one is, or may be, and the other one certainly no
 // array, document or bytes.
-func (n *typing) concatenation(e *pg.A_Expr) uint32 {
+func (n *inference) concatenation(e *pg.A_Expr) uint32 {
 	texts, others := 0, 0
 	for _, x := range []*pg.Node{e.Lexpr, e.Rexpr} {
 		switch t := n.of(x); {
@@ -229,7 +231,7 @@ func isArithmetic(e *pg.A_Expr) bool {
 	if e.Kind != pg.A_Expr_Kind_AEXPR_OP || len(e.Name) != 1 {
 		return false
 	}
-	op := lastText(e.Name)
+	op := tree.LastText(e.Name)
 	return op == "+" || op == "-" || op == "*" || op == "%" || op == "/"
 }
 
@@ -261,7 +263,7 @@ var numberTypes = []uint32{smallType, integerType, bigintType, numericType, real
 func isFloat(t uint32) bool { return t == realType || t == doubleType }
 
 // unified is the type of one of several expressions.
-func (n *typing) unified(list []*pg.Node) (t uint32) {
+func (n *inference) unified(list []*pg.Node) (t uint32) {
 	t = unknownType
 	for _, x := range list {
 		switch of := n.of(x); {
@@ -277,8 +279,8 @@ func (n *typing) unified(list []*pg.Node) (t uint32) {
 	return t
 }
 
-func (n *typing) call(f *pg.FuncCall) uint32 {
-	_, name := functionName(f)
+func (n *inference) call(f *pg.FuncCall) uint32 {
+	_, name := tree.FunctionName(f)
 	switch name {
 	case "count", "row_number", "rank", "dense_rank":
 		return bigintType
@@ -342,7 +344,7 @@ func (n *typing) call(f *pg.FuncCall) uint32 {
 }
 
 // reference is the type of a column, through the queries that it comes from.
-func (n *typing) reference(c *pg.ColumnRef) uint32 {
+func (n *inference) reference(c *pg.ColumnRef) uint32 {
 	ref := n.bound.Ref(c)
 	switch {
 	case !ref.Certain:
@@ -353,13 +355,13 @@ func (n *typing) reference(c *pg.ColumnRef) uint32 {
 	return n.column(ref.Column)
 }
 
-func (n *typing) column(c bind.Column) uint32 {
+func (n *inference) column(c bind.Column) uint32 {
 	it := c.Item
 	switch {
 	case it == nil:
 		return 0
 	case it.Table != nil:
-		return it.Table.Of.(*Relation).Columns[c.Index].Type
+		return it.Table.Of.(*pgcatalog.Relation).Columns[c.Index].Type
 	case it.Sources != nil:
 		return n.column(it.Sources[c.Index])
 	case it.Query == nil || it.Query.Open || c.Index >= len(it.Query.Outputs) || it.CTE != nil && it.CTE.Recursive:
@@ -369,7 +371,7 @@ func (n *typing) column(c bind.Column) uint32 {
 }
 
 // query is the type of a column that a query puts out.
-func (n *typing) query(q *bind.Query, i int) uint32 {
+func (n *inference) query(q *bind.Query, i int) uint32 {
 	key := column{q, i}
 	if t, ok := n.known[key]; ok {
 		return t
@@ -382,7 +384,7 @@ func (n *typing) query(q *bind.Query, i int) uint32 {
 	return t
 }
 
-func (n *typing) found(q *bind.Query, i int) uint32 {
+func (n *inference) found(q *bind.Query, i int) uint32 {
 	if n.depth++; n.depth > numbersDepth {
 		return 0
 	}
@@ -404,7 +406,7 @@ func (n *typing) found(q *bind.Query, i int) uint32 {
 }
 
 // values is the type of a column of VALUES.
-func (n *typing) values(rows []*pg.Node, i int) uint32 { return n.unified(valuesAt(rows, i)) }
+func (n *inference) values(rows []*pg.Node, i int) uint32 { return n.unified(valuesAt(rows, i)) }
 
 // valuesAt is a column of VALUES.
 func valuesAt(rows []*pg.Node, i int) []*pg.Node {
@@ -418,7 +420,7 @@ func valuesAt(rows []*pg.Node, i int) []*pg.Node {
 }
 
 // output is the type of an entry of a select list.
-func (n *typing) output(q *bind.Query, target int) uint32 {
+func (n *inference) output(q *bind.Query, target int) uint32 {
 	if q == nil || q.Left != nil || target >= len(q.Stmt.GetTargetList()) {
 		return 0
 	}

@@ -1,4 +1,4 @@
-package pgcatalog_test
+package typing_test
 
 import (
 	"os"
@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/typing"
 )
 
 // TestTyped: what a text becomes, and that the places of its errors lead back; an empty one stays.
@@ -85,8 +86,8 @@ func TestTyped(t *testing.T) {
 		tree, err := pg.Parse(text)
 		require.NoError(t, err, text)
 		given := text
-		if pgcatalog.NeedsTypes(tree) {
-			typed, made, err := pgcatalog.Typed(text, tree, find)
+		if typing.Needed(tree) {
+			typed, made, err := typing.Translate(text, tree, find)
 			require.NoError(t, err)
 			given = typed
 			for i := range given {
@@ -99,7 +100,7 @@ func TestTyped(t *testing.T) {
 		require.Equal(t, want, given)
 		tree, err = pg.Parse(given)
 		require.NoError(t, err, given)
-		again, made, err := pgcatalog.Typed(given, tree, find)
+		again, made, err := typing.Translate(given, tree, find)
 		require.NoError(t, err)
 		if made != nil && !strings.Contains(given, "CAST(") && !strings.Contains(given, "csm_text(") && !strings.Contains(given, "csm_round") {
 			require.Equal(t, given, again, "written twice")
@@ -134,8 +135,8 @@ func TestMismatches(t *testing.T) {
 	} {
 		tree, err := pg.Parse(text)
 		require.NoError(t, err, text)
-		require.True(t, want == "" || pgcatalog.NeedsTypes(tree), text)
-		_, _, err = pgcatalog.Typed(text, tree, find)
+		require.True(t, want == "" || typing.Needed(tree), text)
+		_, _, err = typing.Translate(text, tree, find)
 		if want == "" {
 			require.NoError(t, err, text)
 			continue
@@ -145,12 +146,12 @@ func TestMismatches(t *testing.T) {
 }
 
 // typed is what a text becomes.
-func typed(t *testing.T, text string, find pgcatalog.Find) string {
+func typed(t *testing.T, text string, find typing.Find) string {
 	t.Helper()
 	parsed, err := pg.Parse(text)
 	require.NoError(t, err, text)
-	require.True(t, pgcatalog.NeedsTypes(parsed), text)
-	got, _, err := pgcatalog.Typed(text, parsed, find)
+	require.True(t, typing.Needed(parsed), text)
+	got, _, err := typing.Translate(text, parsed, find)
 	require.NoError(t, err)
 	_, err = pg.Parse(got)
 	require.NoError(t, err, got)

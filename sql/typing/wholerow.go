@@ -1,4 +1,4 @@
-package pgcatalog
+package typing
 
 import (
 	"strings"
@@ -7,11 +7,13 @@ import (
 
 	"github.com/csmsql/csmsql/sql/bind"
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // countsWhole tells whether a call may count the rows of a table, as count(t) and count(t.*) do.
 func countsWhole(f *pg.FuncCall) bool {
-	return lastText(f.Funcname) == "count" && len(f.Args) == 1 && f.Args[0].GetColumnRef() != nil
+	return tree.LastText(f.Funcname) == "count" && len(f.Args) == 1 && f.Args[0].GetColumnRef() != nil
 }
 
 // countWhole writes count(t.*) as a count of a column of t, where t is a side of an outer join: a row that the join
@@ -51,7 +53,7 @@ func wholeName(c *pg.ColumnRef) []string {
 	if len(fields) != 1 || fields[0].GetString_() == nil {
 		return nil
 	}
-	return []string{lastText(fields)}
+	return []string{tree.LastText(fields)}
 }
 
 // whole is the table of which a reference means a row, with names for all its columns.
@@ -122,9 +124,9 @@ func (w *translation) wholeText(ref *pg.ColumnRef) bool {
 	}
 	fields := make([]string, len(it.Columns))
 	for i, c := range it.Columns {
-		fields[i] = TranslatedPrefix + "row__field(" + lex.Quote(it.Alias) + "." + lex.Quote(c) + ")"
+		fields[i] = pgcatalog.TranslatedPrefix + "row__field(" + lex.Quote(it.Alias) + "." + lex.Quote(c) + ")"
 	}
-	by := TranslatedPrefix + "row(ARRAY[" + strings.Join(fields, ", ") + "])"
+	by := pgcatalog.TranslatedPrefix + "row(ARRAY[" + strings.Join(fields, ", ") + "])"
 	if fillsRows(it.In.From) {
 		by = "CASE WHEN " + present(it) + " IS NOT NULL THEN " + by + " END"
 	}
@@ -137,7 +139,7 @@ func (w *translation) wholeText(ref *pg.ColumnRef) bool {
 func present(it *bind.Item) string {
 	name := lex.Quote(it.Alias)
 	if it.Open || !it.HasNames() {
-		return TranslatedPrefix + "present(" + name + ")"
+		return pgcatalog.TranslatedPrefix + "present(" + name + ")"
 	}
 	if r, ok := tableOf(it); ok {
 		for i, c := range r.Columns {
@@ -153,11 +155,11 @@ func present(it *bind.Item) string {
 	return "CASE WHEN " + strings.Join(any, " OR ") + " THEN 1 END"
 }
 
-func tableOf(it *bind.Item) (*Relation, bool) {
+func tableOf(it *bind.Item) (*pgcatalog.Relation, bool) {
 	if it.Table == nil {
 		return nil, false
 	}
-	r, ok := it.Table.Of.(*Relation)
+	r, ok := it.Table.Of.(*pgcatalog.Relation)
 	return r, ok
 }
 

@@ -1,4 +1,4 @@
-package pgcatalog
+package typing
 
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -119,7 +119,7 @@ func outputs(s *pg.SelectStmt) int {
 		return len(s.ValuesLists[0].GetList().GetItems())
 	}
 	for _, n := range s.TargetList {
-		if isStar(n.GetResTarget().GetVal()) || n.GetResTarget().GetVal().GetFuncCall() != nil {
+		if tree.IsStar(n.GetResTarget().GetVal()) || n.GetResTarget().GetVal().GetFuncCall() != nil {
 			return -1 // DuckDB's COLUMNS(…) is a call
 		}
 	}

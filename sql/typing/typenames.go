@@ -1,4 +1,4 @@
-package pgcatalog
+package typing
 
 import (
 	"cmp"
@@ -63,7 +63,7 @@ func (n *naming) meant(t *pg.TypeName) (call string, span bind.Span, ok bool) {
 		parts[3-len(t.Names)+i] = part.GetString_().GetSval()
 	}
 	name := parts[2]
-	if parts[1] == pgCatalog || strings.HasPrefix(name, enumeration.NamePrefix) {
+	if parts[1] == tree.SystemSchema || strings.HasPrefix(name, enumeration.NamePrefix) {
 		return "", span, false
 	}
 	number, ok := n.find(parts[0], parts[1], name)

@@ -1,4 +1,4 @@
-package pgcatalog
+package typing
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
-// Typed writes a text of PostgreSQL's dialect whose meaning depends on types as one that means the same in DuckDB, as
+// Translate writes a text of PostgreSQL's dialect whose meaning depends on types as one that means the same in DuckDB, as
 // far as the text and the catalog say what types there are. It is sql itself, and nil, if there is nothing to write.
 //
 //	small * 10          small * 10::integer             DuckDB's 10 is of the type of what stands beside it
@@ -36,20 +36,18 @@ import (
 //	coalesce(sum(x), 0.05)      coalesce(csm_numeric__digits(sum(x), 0.00), 0.05)   DuckDB's 38 digits leave it none
 //
 // A sum that is a column of the result by itself stays: Origins says what it is.
-func Typed(sql string, parsed *pg.ParseResult, find Find) (string, edit.List, error) {
+func Translate(sql string, parsed *pg.ParseResult, find Find) (string, edit.List, error) {
 	inserted := insertedRows(parsed)
 	parsed = asQueries(parsed)
-	bound, err := bind.Bind(sql, parsed, bind.CatalogFunc(func(database, schema, name string) *bind.Table {
-		return find(database, schema, name).bindTable()
-	}))
+	names, err := bound(sql, parsed, find)
 	if err != nil {
 		return sql, nil, nil
 	}
-	w := &translation{typing: typing{bound: bound}, sql: sql, stays: map[*pg.Node]bool{}, unnamed: map[*pg.Node]bool{},
+	w := &translation{inference: inference{bound: names}, sql: sql, stays: map[*pg.Node]bool{}, unnamed: map[*pg.Node]bool{},
 		bare: map[*pg.Node]bool{}, named: map[*pg.Node]bool{}}
 	seen := map[any]bool{} // what several of the queries read
 	arms := map[*bind.Query]bool{}
-	for _, q := range bound.Queries {
+	for _, q := range names.Queries {
 		if seen[q.Stmt] {
 			continue
 		}
@@ -59,7 +57,7 @@ func Typed(sql string, parsed *pg.ParseResult, find Find) (string, edit.List, er
 				return sql, nil, err
 			}
 		}
-		w.targets(q, slices.Contains(bound.Top, q) && !q.Stored)
+		w.targets(q, slices.Contains(names.Top, q) && !q.Stored)
 		if q.Left != nil {
 			w.unite(q.Left, q.Right)
 			w.unite(q.Right, q.Left)
@@ -95,8 +93,8 @@ func Typed(sql string, parsed *pg.ParseResult, find Find) (string, edit.List, er
 	return text, made, nil
 }
 
-// NeedsTypes tells whether types may say what a text means, without asking what is in the catalog.
-func NeedsTypes(parsed *pg.ParseResult) bool {
+// Needed tells whether types may say what a text means, without asking what is in the catalog.
+func Needed(parsed *pg.ParseResult) bool {
 	if len(parsed.GetStmts()) == 0 {
 		return false
 	}
@@ -140,7 +138,7 @@ func NeedsTypes(parsed *pg.ParseResult) bool {
 			if countsWhole(x) {
 				return true
 			}
-			name := lastText(x.Funcname)
+			name := tree.LastText(x.Funcname)
 			if strings.HasPrefix(name, "csm_round__") || strings.HasPrefix(name, "csm_trunc__") {
 				return true
 			}
@@ -167,7 +165,7 @@ func NeedsTypes(parsed *pg.ParseResult) bool {
 
 // translation is a text that is being written.
 type translation struct {
-	typing
+	inference
 	sql     string
 	stays   map[*pg.Node]bool // sums that are no operand
 	unnamed map[*pg.Node]bool // columns of inner queries that have no name but that of their function
@@ -219,7 +217,7 @@ func (w *translation) node(x *pg.Node) {
 		case isContainment(e.AExpr):
 			w.contained(e.AExpr)
 		case isArithmetic(e.AExpr):
-			w.operands(e.AExpr.Lexpr, e.AExpr.Rexpr, lastText(e.AExpr.Name) == "-")
+			w.operands(e.AExpr.Lexpr, e.AExpr.Rexpr, tree.LastText(e.AExpr.Name) == "-")
 		case isComparison(e.AExpr):
 			w.keep(e.AExpr.Lexpr, e.AExpr.Rexpr)
 			w.compared(e.AExpr)

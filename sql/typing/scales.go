@@ -1,4 +1,4 @@
-package pgcatalog
+package typing
 
 import (
 	"slices"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/csmsql/csmsql/sql/bind"
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // decimal bounds what DuckDB has for a number: so many digits before the point, and so many behind it. The numbers of
@@ -17,7 +19,7 @@ import (
 type decimal struct{ whole, fraction int }
 
 // DigitsName is the macro that gives a number so many digits behind the point at least as another has.
-const DigitsName = TranslatedPrefix + "numeric__digits"
+const DigitsName = pgcatalog.TranslatedPrefix + "numeric__digits"
 
 // decimalMost is how many digits a DECIMAL has.
 const decimalMost = 38
@@ -38,7 +40,7 @@ func (d decimal) fits() bool { return d.whole+d.fraction <= decimalMost }
 var wholeDigits = map[uint32]int{smallType: 5, integerType: 10, bigintType: 19, unknownType: 0}
 
 // decimal is what an expression is; not ok: that is not certain, or it is no such number.
-func (n *typing) decimal(x *pg.Node) (d decimal, ok bool) {
+func (n *inference) decimal(x *pg.Node) (d decimal, ok bool) {
 	if n.depth++; n.depth > numbersDepth {
 		return d, false
 	}
@@ -81,7 +83,7 @@ func (n *typing) decimal(x *pg.Node) (d decimal, ok bool) {
 }
 
 // decimals are several of which one is taken, or all of which are brought to one type.
-func (n *typing) decimals(list []*pg.Node) (all decimal, ok bool) {
+func (n *inference) decimals(list []*pg.Node) (all decimal, ok bool) {
 	for _, x := range list {
 		d, ok := n.decimal(x)
 		if !ok {
@@ -92,7 +94,7 @@ func (n *typing) decimals(list []*pg.Node) (all decimal, ok bool) {
 	return all, true
 }
 
-func (n *typing) decimalOperation(e *pg.A_Expr) (d decimal, ok bool) {
+func (n *inference) decimalOperation(e *pg.A_Expr) (d decimal, ok bool) {
 	b, ok := n.decimal(e.Rexpr)
 	if !ok || e.Lexpr == nil {
 		return b, ok
@@ -101,7 +103,7 @@ func (n *typing) decimalOperation(e *pg.A_Expr) (d decimal, ok bool) {
 	if !ok {
 		return d, false
 	}
-	switch both := a.or(b); lastText(e.Name) {
+	switch both := a.or(b); tree.LastText(e.Name) {
 	case "+", "-":
 		return capped(both.whole+1, both.fraction), true
 	case "*":
@@ -112,11 +114,11 @@ func (n *typing) decimalOperation(e *pg.A_Expr) (d decimal, ok bool) {
 	return d, false // quotients are double precision
 }
 
-func (n *typing) decimalCall(f *pg.FuncCall) (d decimal, ok bool) {
+func (n *inference) decimalCall(f *pg.FuncCall) (d decimal, ok bool) {
 	if len(f.Args) == 0 || f.AggWithinGroup {
 		return d, false
 	}
-	_, name := functionName(f)
+	_, name := tree.FunctionName(f)
 	first := func() (decimal, bool) { return n.decimal(f.Args[0]) }
 	switch name {
 	case "sum":
@@ -149,7 +151,7 @@ func isColumn(x *pg.Node) bool { return x.GetColumnRef() != nil }
 
 // numericDigits are those that a type's name says, numeric(10, 2).
 func numericDigits(t *pg.TypeName) (digits, fraction int, is bool) {
-	if _, name := typeName(t); namedTypes[name] != numericType || len(t.GetArrayBounds()) > 0 {
+	if _, name := tree.TypeName(t); namedTypes[name] != numericType || len(t.GetArrayBounds()) > 0 {
 		return 0, 0, false
 	}
 	for i, m := range t.GetTypmods() {
@@ -163,7 +165,7 @@ func numericDigits(t *pg.TypeName) (digits, fraction int, is bool) {
 	return digits, fraction, is
 }
 
-func (n *typing) decimalReference(c *pg.ColumnRef) (decimal, bool) {
+func (n *inference) decimalReference(c *pg.ColumnRef) (decimal, bool) {
 	switch ref := n.bound.Ref(c); {
 	case !ref.Certain:
 		return decimal{}, false
@@ -174,13 +176,13 @@ func (n *typing) decimalReference(c *pg.ColumnRef) (decimal, bool) {
 	}
 }
 
-func (n *typing) decimalColumn(c bind.Column) (decimal, bool) {
+func (n *inference) decimalColumn(c bind.Column) (decimal, bool) {
 	it := c.Item
 	switch {
 	case it == nil:
 		return decimal{}, false
 	case it.Table != nil:
-		of := it.Table.Of.(*Relation).Columns[c.Index]
+		of := it.Table.Of.(*pgcatalog.Relation).Columns[c.Index]
 		if mod := of.Typmod - typmodHeader; of.Type == numericType && mod >= 0 {
 			digits, fraction := int(mod>>16), int(mod&0x7ff)
 			return decimal{digits - fraction, fraction}, true
@@ -199,7 +201,7 @@ func (n *typing) decimalColumn(c bind.Column) (decimal, bool) {
 const typmodHeader = 4
 
 // decimalOf is a column that a query puts out.
-func (n *typing) decimalOf(q *bind.Query, i int) (d decimal, ok bool) {
+func (n *inference) decimalOf(q *bind.Query, i int) (d decimal, ok bool) {
 	key := column{q, i}
 	if found, is := n.decimalsOf[key]; is {
 		return found, found != uncertain
@@ -233,7 +235,7 @@ func (n *typing) decimalOf(q *bind.Query, i int) (d decimal, ok bool) {
 
 var uncertain = decimal{-1, -1}
 
-func (n *typing) decimalTarget(q *bind.Query, target int) (decimal, bool) {
+func (n *inference) decimalTarget(q *bind.Query, target int) (decimal, bool) {
 	if q == nil || q.Left != nil || target >= len(q.Stmt.GetTargetList()) {
 		return decimal{}, false
 	}
@@ -318,7 +320,7 @@ func (w *translation) scaleOutput(q *bind.Query, i, fraction int) {
 	case len(list) == len(q.Outputs):
 		target, name := list[i].GetResTarget(), ""
 		if target.GetName() == "" {
-			name = " AS " + lex.Quote(targetName(target))
+			name = " AS " + lex.Quote(pgcatalog.TargetName(target))
 		}
 		if w.scale(target.GetVal(), fraction, name) {
 			w.named[target.GetVal()] = true

@@ -1,4 +1,4 @@
-package pgcatalog
+package typing
 
 import (
 	"strings"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/csmsql/csmsql/sql/bind"
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // plainCast writes csm_text(a) as CAST(a AS text), with a name.
@@ -53,7 +54,7 @@ func (w *translation) wrap(x *pg.Node, before, behind string) (ok bool) {
 		name, known := bind.NameAt(w.sql, int(e.ColumnRef.Location))
 		start, end, ok = name.Start, name.End, known
 	case *pg.Node_FuncCall:
-		if _, name := functionName(e.FuncCall); name != "" && before != "" {
+		if _, name := tree.FunctionName(e.FuncCall); name != "" && before != "" {
 			start, end, ok = w.span(e.FuncCall)
 		}
 	case *pg.Node_TypeCast:

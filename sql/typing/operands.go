@@ -1,9 +1,10 @@
-package pgcatalog
+package typing
 
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
 
 func (w *translation) keep(list ...*pg.Node) {
@@ -56,7 +57,7 @@ func (w *translation) extreme(x *pg.MinMaxExpr) {
 	name := lex.Client.Next(w.sql, int(x.Location))
 	open := lex.Client.Next(w.sql, name.End())
 	if end, ok := closing(w.sql, open); ok && w.unified(x.Args) == intervalType {
-		w.edits = append(w.edits, change{name.Start, open.End(), TranslatedPrefix + lex.Fold(name.Text) + "(ARRAY[",
+		w.edits = append(w.edits, change{name.Start, open.End(), pgcatalog.TranslatedPrefix + lex.Fold(name.Text) + "(ARRAY[",
 			len(w.edits)})
 		w.closes(end-1, "]")
 	}

@@ -1,4 +1,4 @@
-package pgcatalog
+package typing
 
 import (
 	"slices"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/literal"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // joined are the sides of ||: of arrays and elements, or of a text and what is shown as text. DuckDB's || joins arrays
@@ -70,18 +72,18 @@ var elementNames = map[uint32]string{
 // contained are the sides of @> and <@: no array has a NULL among its elements there.
 func (w *translation) contained(e *pg.A_Expr) {
 	if w.isArray(e.Lexpr) || w.isArray(e.Rexpr) {
-		w.operator(e, "`"+lastText(e.Name))
+		w.operator(e, "`"+tree.LastText(e.Name))
 	}
 }
 
 func isContainment(e *pg.A_Expr) bool {
 	return e.Kind == pg.A_Expr_Kind_AEXPR_OP && len(e.Name) == 1 && e.Lexpr != nil &&
-		(lastText(e.Name) == "@>" || lastText(e.Name) == "<@")
+		(tree.LastText(e.Name) == "@>" || tree.LastText(e.Name) == "<@")
 }
 
 // operator writes another one in an operator's place.
 func (w *translation) operator(e *pg.A_Expr, by string) {
-	at, name := int(e.Location), lastText(e.Name)
+	at, name := int(e.Location), tree.LastText(e.Name)
 	if at >= 0 && at < len(w.sql) && strings.HasPrefix(w.sql[at:], name) {
 		w.edits = append(w.edits, change{at, at + len(name), by, len(w.edits)})
 	}
@@ -104,7 +106,7 @@ func (w *translation) isElement(x *pg.Node) bool {
 }
 
 func isConcatenation(e *pg.A_Expr) bool {
-	return e.Kind == pg.A_Expr_Kind_AEXPR_OP && len(e.Name) == 1 && lastText(e.Name) == "||" && e.Lexpr != nil
+	return e.Kind == pg.A_Expr_Kind_AEXPR_OP && len(e.Name) == 1 && tree.LastText(e.Name) == "||" && e.Lexpr != nil
 }
 
 // subscript keeps DuckDB from counting a subscript below 1 from the end of an array.
@@ -116,7 +118,7 @@ func (w *translation) subscript(i *pg.A_Indices) {
 		switch w.of(x) {
 		case smallType, integerType, bigintType:
 			if x.GetColumnRef() != nil {
-				w.wrap(x, TranslatedPrefix+macro, ")")
+				w.wrap(x, pgcatalog.TranslatedPrefix+macro, ")")
 			}
 		}
 	}
@@ -132,7 +134,7 @@ func (w *translation) isArray(x *pg.Node) bool {
 	case *pg.Node_AExpr:
 		return isConcatenation(e.AExpr) && (w.isArray(e.AExpr.Lexpr) || w.isArray(e.AExpr.Rexpr))
 	case *pg.Node_FuncCall:
-		return lastText(e.FuncCall.Funcname) == "array_agg" || arrays[w.of(x)]
+		return tree.LastText(e.FuncCall.Funcname) == "array_agg" || arrays[w.of(x)]
 	case *pg.Node_CoalesceExpr:
 		return slices.ContainsFunc(e.CoalesceExpr.Args, w.isArray)
 	case *pg.Node_SubLink:
