@@ -34,9 +34,10 @@ const (
 
 // inference tells of what type an expression is in PostgreSQL, as far as the text and the catalog say it.
 type inference struct {
-	bound      *bind.Statement
-	depth      int
-	known      map[column]uint32  // what columns of queries were found to be: the next query may name one twice, thirty deep
+	bound *bind.Statement
+	depth int
+	// known is what columns of queries were found to be: the next query may name one twice, thirty deep.
+	known      map[column]uint32
 	decimalsOf map[column]decimal // likewise
 }
 
@@ -316,7 +317,8 @@ func (n *inference) call(f *pg.FuncCall) uint32 {
 		if len(f.Args) == 2 {
 			return n.of(f.Args[1])
 		}
-	case "min", "max", "enum_first", "enum_last", "any_value", "first_value", "last_value", "nth_value", "abs", "csm_divisor":
+	case "min", "max", "enum_first", "enum_last", "any_value", "first_value", "last_value", "nth_value", "abs",
+		"csm_divisor":
 		return first()
 	case "lag", "lead":
 		if len(f.Args) < 3 {

@@ -78,6 +78,8 @@ func LabelsIn(sql string, parsed *pg.ParseResult, find Find, types UserTypes) (*
 	return l, l.failed
 }
 
+func ofUsers(c pgcatalog.Column) bool { return c.Type >= pgcatalog.FirstOID }
+
 // concerned tells whether a text has to do with such types: it names one, or a relation that may have columns of one.
 func (l *Labels) concerned(parsed *pg.ParseResult, find Find) bool {
 	if strings.Contains(l.sql, enumeration.MarkHead) { // as the engine writes what is cast to a column's type
@@ -91,9 +93,7 @@ func (l *Labels) concerned(parsed *pg.ParseResult, find Find) bool {
 			}
 		case *pg.RangeVar:
 			r := find(x.Catalogname, x.Schemaname, x.Relname)
-			if r == nil && l.types.Unseen(x.Relname) || r != nil && slices.ContainsFunc(r.Columns, func(c pgcatalog.Column) bool {
-				return c.Type >= pgcatalog.FirstOID
-			}) {
+			if r == nil && l.types.Unseen(x.Relname) || r != nil && slices.ContainsFunc(r.Columns, ofUsers) {
 				return true
 			}
 		}
@@ -293,7 +293,7 @@ func (l *Labels) unify(g group) {
 		for _, c := range strings {
 			l.label(c, is)
 		}
-	case unknown && len(others) == 0 && g.what != "VALUES" && g.what != "UNION" && g.what != "INTERSECT" && g.what != "EXCEPT":
+	case unknown && len(others) == 0 && !slices.Contains([]string{"VALUES", "UNION", "INTERSECT", "EXCEPT"}, g.what):
 		l.asked = append(l.asked, strings...)
 	}
 }
@@ -416,7 +416,8 @@ func (l *Labels) enumFunction(x *pg.Node, f *pg.FuncCall, name string) {
 	case len(f.Args) == 2:
 		if function, ok := bind.NameAt(l.sql, start); ok {
 			open := lex.Client.Next(l.sql, function.End)
-			l.edits = append(l.edits, change{function.Start, open.End(), pgcatalog.TranslatedPrefix + "enum_range(" + all + ", ", len(l.edits)})
+			by := pgcatalog.TranslatedPrefix + "enum_range(" + all + ", "
+			l.edits = append(l.edits, change{function.Start, open.End(), by, len(l.edits)})
 			if as != "" {
 				l.insert(end, as)
 			}

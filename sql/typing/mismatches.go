@@ -14,8 +14,8 @@ var shownNames = map[uint32]string{
 	doubleType: "double precision", booleanType: "boolean",
 }
 
-// mismatch is what PostgreSQL refuses of a part of a text by the types of what stands side by side, and DuckDB does not:
-// a boolean beside a number is one there; and of names for more columns than there are.
+// mismatch is what PostgreSQL refuses of a part of a text by the types of what stands side by side, and DuckDB does
+// not: a boolean beside a number is one there; and of names for more columns than there are.
 func (w *translation) mismatch(part any, parsed *pg.ParseResult, find Find) error {
 	switch x := part.(type) {
 	case *pg.CoalesceExpr:

@@ -12,8 +12,8 @@ import (
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
-// Translate writes a text of PostgreSQL's dialect whose meaning depends on types as one that means the same in DuckDB, as
-// far as the text and the catalog say what types there are. It is sql itself, and nil, if there is nothing to write.
+// Translate writes a text of PostgreSQL's dialect whose meaning depends on types as one that means the same in DuckDB,
+// as far as the text and the catalog say what types there are. It is sql itself, and nil, if there is nothing to write.
 //
 //	small * 10          small * 10::integer             DuckDB's 10 is of the type of what stands beside it
 //	real * 10           real * 10::double precision     DuckDB's is a real
@@ -43,8 +43,8 @@ func Translate(sql string, parsed *pg.ParseResult, find Find) (string, edit.List
 	if err != nil {
 		return sql, nil, nil
 	}
-	w := &translation{inference: inference{bound: names}, sql: sql, stays: map[*pg.Node]bool{}, unnamed: map[*pg.Node]bool{},
-		bare: map[*pg.Node]bool{}, named: map[*pg.Node]bool{}}
+	w := &translation{inference: inference{bound: names}, sql: sql, stays: map[*pg.Node]bool{},
+		unnamed: map[*pg.Node]bool{}, bare: map[*pg.Node]bool{}, named: map[*pg.Node]bool{}}
 	seen := map[any]bool{} // what several of the queries read
 	arms := map[*bind.Query]bool{}
 	for _, q := range names.Queries {
