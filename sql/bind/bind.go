@@ -24,6 +24,7 @@ type outside struct {
 	around  *Query
 	lateral bool
 	ctes    *CTE
+	defines *CTE // the CTE whose query this is, under RECURSIVE
 }
 
 // Bind binds the queries of a text, all statements of it. sql is the text that the tree was parsed from; the two must
@@ -77,7 +78,7 @@ func (b *binder) query(s *pg.SelectStmt, sees outside) *Query {
 	if s == nil {
 		return nil
 	}
-	q := b.add0(&Query{Stmt: s, Around: sees.around, Lateral: sees.lateral, ctes: sees.ctes})
+	q := b.add0(&Query{Stmt: s, Around: sees.around, Lateral: sees.lateral, ctes: sees.ctes, defines: sees.defines})
 	b.s.queries[s] = q
 	b.with(q, s.WithClause)
 	switch {
@@ -113,26 +114,44 @@ func (b *binder) with(q *Query, w *pg.WithClause) {
 	}
 	if w.Recursive {
 		for _, n := range w.Ctes { // placeholders: whatever they turn out to be, they are no base tables
-			q.ctes = &CTE{Name: n.GetCommonTableExpr().GetCtename(), open: true, Recursive: true, next: q.ctes}
+			e := n.GetCommonTableExpr()
+			q.ctes = &CTE{Name: e.GetCtename(), names: names(e.GetAliascolnames()), open: true, Recursive: true, next: q.ctes}
 		}
 	}
 	for _, n := range w.Ctes {
 		e := n.GetCommonTableExpr()
-		c := &CTE{Name: e.GetCtename(), Recursive: w.Recursive, next: q.ctes}
-		c.Query = b.query(e.GetCtequery().GetSelectStmt(), outside{around: q.Around, lateral: q.Lateral, ctes: q.ctes})
-		c.columns, c.open = c.Query.published()
-		if list := names(e.GetAliascolnames()); len(list) > 0 {
-			c.columns, c.open = renamed(c.columns, list, c.open)
+		c := &CTE{Name: e.GetCtename(), Node: e, names: names(e.GetAliascolnames()), Recursive: w.Recursive, next: q.ctes}
+		sees := outside{around: q.Around, lateral: q.Lateral, ctes: q.ctes}
+		if w.Recursive {
+			sees.defines = q.ctes.find(c.Name)
 		}
+		c.Query = b.query(e.GetCtequery().GetSelectStmt(), sees)
+		if sees.defines != nil && len(sees.defines.Refs) > 0 {
+			c.First = sees.defines.First
+		}
+		c.publish(c.Query)
 		c.open = c.open || e.GetSearchClause() != nil || e.GetCycleClause() != nil
 		q.With = append(q.With, c)
 		q.ctes = c
 	}
 }
 
+// publish has the CTE show what a query puts out.
+func (c *CTE) publish(q *Query) {
+	c.columns, c.open = q.published()
+	if len(c.names) > 0 {
+		c.columns, c.open = renamed(c.columns, c.names, c.open)
+	}
+}
+
 func (b *binder) setOperation(q *Query) {
 	inner := outside{around: q.Around, lateral: q.Lateral, ctes: q.ctes}
-	left, right := b.query(q.Stmt.Larg, inner), b.query(q.Stmt.Rarg, inner)
+	left := b.query(q.Stmt.Larg, inner)
+	if c := q.defines; c != nil && q.Stmt.Op == pg.SetOperation_SETOP_UNION && len(c.Refs) == 0 {
+		c.First = left
+		c.publish(left)
+	}
+	right := b.query(q.Stmt.Rarg, inner)
 	if left == nil || right == nil {
 		q.Open = true
 		return

@@ -68,6 +68,7 @@ type Query struct {
 	Dialect bool
 
 	ctes    *CTE    // that it sees, the newest first
+	defines *CTE    // it is the query of this one, which may name itself
 	merges  []merge // by USING and NATURAL
 	vague   bool    // there are merged columns that are not known
 	aliases []int   // places in the select list with a name of their own, as far as it was walked
@@ -93,10 +94,14 @@ type Output struct {
 // CTE is an entry of a WITH clause.
 type CTE struct {
 	Name      string
+	Node      *pg.CommonTableExpr
 	Query     *Query // nil while a recursive one is bound, and for a statement that is no query
 	Recursive bool   // of a WITH RECURSIVE: it may name itself
 	Refs      []*Item
+	// First is the query that one which names itself begins with: it says what columns there are, and of what types.
+	First *Query
 
+	names   []string // that the text gives to columns
 	columns []string
 	open    bool
 	next    *CTE

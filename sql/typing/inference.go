@@ -38,7 +38,8 @@ type inference struct {
 	depth int
 	// known is what columns of queries were found to be: the next query may name one twice, thirty deep.
 	known      map[column]uint32
-	decimalsOf map[column]decimal // likewise
+	decimalsOf map[column]decimal         // likewise
+	recursions map[*bind.Query]*recursion // by the query that a CTE begins with
 }
 
 // column is one that a query puts out.
@@ -366,7 +367,10 @@ func (n *inference) column(c bind.Column) uint32 {
 		return it.Table.Of.(*pgcatalog.Relation).Columns[c.Index].Type
 	case it.Sources != nil:
 		return n.column(it.Sources[c.Index])
-	case it.Query == nil || it.Query.Open || c.Index >= len(it.Query.Outputs) || it.CTE != nil && it.CTE.Recursive:
+	case it.CTE != nil && it.CTE.First != nil:
+		t, _, _ := n.recursionOf(c)
+		return t
+	case it.Query == nil || it.Query.Open || c.Index >= len(it.Query.Outputs):
 		return 0
 	}
 	return n.query(it.Query, c.Index)
@@ -395,10 +399,14 @@ func (n *inference) found(q *bind.Query, i int) uint32 {
 	case q.Open || i >= len(q.Outputs):
 		return 0
 	case q.Left != nil:
-		if a, b := n.query(q.Left, i), n.query(q.Right, i); a == b {
+		a, b := n.query(q.Left, i), n.query(q.Right, i)
+		switch {
+		case a == b:
 			return a
+		case a == unknownType || b == unknownType || isFloat(a) || isFloat(b):
+			return 0
 		}
-		return 0
+		return wider(a, b)
 	case len(q.Stmt.GetValuesLists()) > 0:
 		return n.values(q.Stmt.ValuesLists, i)
 	case q.Outputs[i].Column.Item != nil:

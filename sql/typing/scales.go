@@ -191,7 +191,10 @@ func (n *inference) decimalColumn(c bind.Column) (decimal, bool) {
 		return decimal{digits, 0}, is
 	case it.Sources != nil:
 		return n.decimalColumn(it.Sources[c.Index])
-	case it.Query == nil || it.Query.Open || c.Index >= len(it.Query.Outputs) || it.CTE != nil && it.CTE.Recursive:
+	case it.CTE != nil && it.CTE.First != nil:
+		_, d, ok := n.recursionOf(c)
+		return d, ok
+	case it.Query == nil || it.Query.Open || c.Index >= len(it.Query.Outputs):
 		return decimal{}, false
 	}
 	return n.decimalOf(it.Query, c.Index)

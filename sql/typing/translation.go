@@ -45,6 +45,16 @@ func Translate(sql string, parsed *pg.ParseResult, find Find) (string, edit.List
 	}
 	w := &translation{inference: inference{bound: names}, sql: sql, stays: map[*pg.Node]bool{},
 		unnamed: map[*pg.Node]bool{}, bare: map[*pg.Node]bool{}, named: map[*pg.Node]bool{}}
+	for _, q := range names.Queries {
+		for _, c := range q.With {
+			if c.First == nil {
+				continue
+			}
+			if err := w.recursive(c); err != nil {
+				return sql, nil, err
+			}
+		}
+	}
 	seen := map[any]bool{} // what several of the queries read
 	arms := map[*bind.Query]bool{}
 	for _, q := range names.Queries {
@@ -124,6 +134,10 @@ func Needed(parsed *pg.ParseResult) bool {
 			}
 		case *pg.A_ArrayExpr:
 			if mixes(x.Elements) || slices.ContainsFunc(x.Elements, isColumn) {
+				return true
+			}
+		case *pg.WithClause:
+			if x.Recursive {
 				return true
 			}
 		case *pg.CommonTableExpr:
