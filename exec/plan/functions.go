@@ -26,7 +26,7 @@ typeof ucase unhex unicode upper url_decode url_encode week weekday weekofyear x
 csm_bpchar csm_btrim csm_date_part csm_div csm_divide csm_divisor csm_extract csm_extract__epoch csm_lpad csm_mod
 csm_acosh csm_chr csm_exp csm_gcd csm_lcm csm_operator__power csm_pow csm_power
 csm_json csm_numeric__digits csm_json_member csm_json_pointer
-csm_numeric csm_text csm_text__boolean csm_operator__sqrt csm_operator__cbrt csm_round__even
+csm_numeric csm_text csm_text__boolean csm_whole csm_operator__sqrt csm_operator__cbrt csm_round__even
 csm_date_trunc__century csm_date_trunc__millennium csm_octet_length
 csm_overlay csm_regexp_match csm_rpad csm_sha256 csm_substr csm_substr__pattern
 csm_substring csm_substring__pattern csm_to_hex csm_varchar csm_width_bucket

@@ -115,12 +115,13 @@ func (b *binder) with(q *Query, w *pg.WithClause) {
 	if w.Recursive {
 		for _, n := range w.Ctes { // placeholders: whatever they turn out to be, they are no base tables
 			e := n.GetCommonTableExpr()
-			q.ctes = &CTE{Name: e.GetCtename(), names: names(e.GetAliascolnames()), open: true, Recursive: true, next: q.ctes}
+			q.ctes = newCTE(e, true, q.ctes)
+			q.ctes.open = true
 		}
 	}
 	for _, n := range w.Ctes {
 		e := n.GetCommonTableExpr()
-		c := &CTE{Name: e.GetCtename(), Node: e, names: names(e.GetAliascolnames()), Recursive: w.Recursive, next: q.ctes}
+		c := newCTE(e, w.Recursive, q.ctes)
 		sees := outside{around: q.Around, lateral: q.Lateral, ctes: q.ctes}
 		if w.Recursive {
 			sees.defines = q.ctes.find(c.Name)
@@ -134,6 +135,10 @@ func (b *binder) with(q *Query, w *pg.WithClause) {
 		q.With = append(q.With, c)
 		q.ctes = c
 	}
+}
+
+func newCTE(e *pg.CommonTableExpr, recursive bool, next *CTE) *CTE {
+	return &CTE{Name: e.GetCtename(), Node: e, names: names(e.GetAliascolnames()), Recursive: recursive, next: next}
 }
 
 // publish has the CTE show what a query puts out.

@@ -68,33 +68,7 @@ type castWriter struct {
 	text  string
 	casts []domainCast // outer ones before inner ones
 
-	starts []int   // of the tokens, when one was asked for
-	inside []int   // by token: the group that it stands in, -1: in none
-	groups []group // in the order in which they are opened
-}
-
-// group is what begins with a parenthesis, or the like.
-type group struct{ start, around int }
-
-// groupAt is the innermost group that is open before an offset, where no token is divided; -1: none is.
-func (w *castWriter) groupAt(at int) int {
-	if w.starts == nil {
-		open := -1
-		for t := range lex.Client.Text(w.text).Tokens() {
-			w.starts, w.inside = append(w.starts, t.Start), append(w.inside, open)
-			if t.IsAny("(", "[", "{") {
-				w.groups = append(w.groups, group{t.Start, open})
-				open = len(w.groups) - 1
-			} else if t.IsAny(")", "]", "}") && open >= 0 {
-				open = w.groups[open].around
-			}
-		}
-	}
-	token, known := slices.BinarySearch(w.starts, at)
-	if !known {
-		return -1
-	}
-	return w.inside[token]
+	groups *lex.Groups // when they were asked for
 }
 
 func (w *castWriter) domain(t *pg.TypeName) (call string, d *Domain, err error) {
@@ -210,7 +184,10 @@ func (w *castWriter) operandStart(x *pg.Node, colons int) (start int, ok bool) {
 	if start == colons {
 		return 0, false
 	}
-	opened, depth := w.groupAt(start), 0
+	if w.groups == nil {
+		w.groups = lex.NewGroups(lex.Client.Text(w.text))
+	}
+	opened, depth := w.groups.At(start), 0
 	for t := lex.Client.Next(w.text, start); t.Start < colons && !t.Ends(); t = lex.Client.Next(w.text, t.End()) {
 		switch {
 		case t.IsAny("(", "[", "{"):
@@ -221,7 +198,7 @@ func (w *castWriter) operandStart(x *pg.Node, colons int) (start int, ok bool) {
 		case opened < 0:
 			return 0, false
 		default:
-			start, opened = w.groups[opened].start, w.groups[opened].around
+			start, opened = w.groups.Start(opened), w.groups.Around(opened)
 		}
 	}
 	return start, depth == 0

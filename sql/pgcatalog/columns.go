@@ -68,6 +68,7 @@ func ColumnName(t *pg.ResTarget) string {
 	return name
 }
 
+// TargetName is what PostgreSQL calls a column of a query, "" if it is a star.
 func TargetName(t *pg.ResTarget) string {
 	if t.GetName() != "" {
 		return t.Name
@@ -159,7 +160,7 @@ func expressionName(n *pg.Node) (name string, strength int) {
 const TranslatedPrefix = "csm_"
 
 // castNames are those of them that casts become.
-var castNames = map[string]bool{"text": true, "numeric": true, "flat": true, "varchar": true, "bpchar": true,
+var castNames = map[string]bool{"text": true, "numeric": true, "whole": true, "flat": true, "varchar": true, "bpchar": true,
 	"timestamp": true, "timestamptz": true, "time": true, "interval": true, "bit": true, "varbit": true}
 
 // callName is what a call names its column.

@@ -110,7 +110,8 @@ func (w *translation) recursive(c *bind.CTE) error {
 	for i := range first.Outputs {
 		t := w.query(first, i)
 		if overall := stepped(t, w.query(step, i)); overall != t {
-			return sqlerror.New("42804", "recursive query %q column %d has type %s in non-recursive term but type %s overall",
+			return sqlerror.New("42804",
+				"recursive query %q column %d has type %s in non-recursive term but type %s overall",
 				c.Name, i+1, steppedNames[t], steppedNames[overall]).WithHint(
 				"Cast the output of the non-recursive term to the correct type.")
 		}

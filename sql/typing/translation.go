@@ -9,6 +9,7 @@ import (
 
 	"github.com/csmsql/csmsql/sql/bind"
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
@@ -31,6 +32,7 @@ import (
 //	sum(real)           CAST(sum(real) AS real)         DuckDB's is a double precision
 //	real = 0.1          real = 0.1::double precision    DuckDB compares reals
 //	SELECT 1 UNION SELECT '2'   SELECT 1 UNION SELECT '2'::integer    DuckDB makes texts of both
+//	text::int           csm_whole(text, 'integer')::int               DuckDB's rounds '2.7'
 //	t IS NULL           (t.a IS NULL AND t.b IS NULL)   DuckDB's row of NULLs is none
 //	t::text             csm_row(ARRAY[csm_row__field(t.a), …])        DuckDB's is a struct's
 //	coalesce(sum(x), 0.05)      coalesce(csm_numeric__digits(sum(x), 0.00), 0.05)   DuckDB's 38 digits leave it none
@@ -162,6 +164,10 @@ func Needed(parsed *pg.ParseResult) bool {
 				"csm_date_trunc__decade", "csm_date_trunc__century", "csm_date_trunc__millennium":
 				return true
 			}
+		case *pg.TypeCast:
+			if _, is := toWholeNumber(x); is {
+				return true
+			}
 		case *pg.JoinExpr:
 			if merges(x) {
 				return true
@@ -181,6 +187,7 @@ func Needed(parsed *pg.ParseResult) bool {
 type translation struct {
 	inference
 	sql     string
+	groups  *lex.Groups       // of sql, when they were asked for
 	stays   map[*pg.Node]bool // sums that are no operand
 	unnamed map[*pg.Node]bool // columns of inner queries that have no name but that of their function
 	bare    map[*pg.Node]bool // columns of any query without a name
@@ -254,6 +261,8 @@ func (w *translation) node(x *pg.Node) {
 		w.caseCompared(e.CaseExpr)
 	case *pg.Node_FuncCall:
 		w.call(x)
+	case *pg.Node_TypeCast:
+		w.wholeNumber(e.TypeCast)
 	case *pg.Node_SubLink:
 		w.scaledMembers(e.SubLink)
 	case *pg.Node_NullTest:

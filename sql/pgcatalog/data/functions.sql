@@ -278,6 +278,8 @@ CREATE MACRO pg_session.csm_json_object_keys(x) AS CASE coalesce(json_type(CAST(
 CREATE MACRO pg_session.csm_jsonb_object_keys(x) AS CASE coalesce(json_type(CAST(x AS JSON)), 'OBJECT') WHEN 'OBJECT' THEN json_keys(CAST(x AS JSON))
   WHEN 'ARRAY' THEN error('22023: cannot call jsonb_object_keys on an array') ELSE error('22023: cannot call jsonb_object_keys on a scalar') END;
 CREATE MACRO pg_session.csm_numeric(x VARCHAR) AS CAST(x AS DOUBLE), (x) AS x + CAST(0 AS DECIMAL(1, 0));
+CREATE MACRO pg_session.csm_whole(x, kind) AS CASE WHEN x IS NULL OR regexp_full_match(x, '\s*[+-]?[0-9]+\s*') THEN x
+  ELSE error('22P02: invalid input syntax for type ' || kind || ': "' || x || '"') END;
 CREATE MACRO pg_session.csm_numeric__digits(x, zero) AS x + zero;
 CREATE MACRO pg_session.csm_string_agg__bytea(x, separator) AS unhex(string_agg(hex(x), hex(CAST(separator AS BLOB))));
 CREATE MACRO pg_session.csm_nullif(a, b) AS CASE WHEN a = b THEN NULL ELSE a END;

@@ -1,0 +1,147 @@
+package typing
+
+import (
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/bind"
+	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/tree"
+)
+
+// varcharType is that of varchar, with and without a length.
+const varcharType = 1043
+
+// textFunctions give a text, whatever they are given.
+var textFunctions = map[string]bool{
+	"lower": true, "upper": true, "trim": true, "btrim": true, "ltrim": true,
+	"rtrim": true, "replace": true, "left": true, "right": true,
+	"concat": true, "concat_ws": true, "string_agg": true, "initcap": true, "repeat": true, "translate": true,
+}
+
+// ourTextFunctions likewise, behind pgcatalog.TranslatedPrefix.
+var ourTextFunctions = map[string]bool{
+	"text": true, "varchar": true, "btrim": true, "substr": true, "substring": true, "split_part": true, "lpad": true,
+	"rpad": true, "reverse": true, "overlay": true, "regexp_replace": true, "regexp_substr": true,
+	"substr__pattern": true, "substring__pattern": true, "json_extract_path_text": true, "jsonb_extract_path_text": true,
+}
+
+// isText tells whether an expression is certainly a text that is no constant.
+func (n *inference) isText(x *pg.Node) bool {
+	switch e := x.GetNode().(type) {
+	case *pg.Node_AConst:
+		return false
+	case *pg.Node_FuncCall:
+		schema, name := tree.FunctionName(e.FuncCall)
+		if e.FuncCall.Funcformat == pg.CoercionForm_COERCE_SQL_SYNTAX { // trim(LEADING 'a' FROM b)
+			schema, name = "", tree.LastText(e.FuncCall.Funcname)
+		}
+		if ours, is := strings.CutPrefix(name, pgcatalog.TranslatedPrefix); is && ourTextFunctions[ours] {
+			return true
+		}
+		if textFunctions[name] && (schema == "" || schema == tree.SystemSchema) {
+			return true
+		}
+	case *pg.Node_AExpr:
+		if op := tree.LastText(e.AExpr.Name); e.AExpr.Kind == pg.A_Expr_Kind_AEXPR_OP && (op == "->>" || op == "#>>") {
+			return true
+		}
+	}
+	t := n.of(x)
+	return t == textType || t == varcharType || t == bpcharType
+}
+
+// wholeNumber has what is cast from a text to a whole number looked at: DuckDB rounds '2.7' and reads '1e3'.
+func (w *translation) wholeNumber(c *pg.TypeCast) {
+	t, is := toWholeNumber(c)
+	if !is || !w.isText(c.Arg) {
+		return
+	}
+	if start, end, ok := w.operandSpan(c); ok {
+		w.opens(start, pgcatalog.TranslatedPrefix+"whole(")
+		w.closes(end, ", '"+shownNames[t]+"')")
+	}
+}
+
+// toWholeNumber tells of which type a cast makes what is no constant.
+func toWholeNumber(c *pg.TypeCast) (t uint32, is bool) {
+	if c.Arg.GetAConst() != nil || c.Arg.GetParamRef() != nil || len(c.TypeName.GetArrayBounds()) > 0 {
+		return 0, false
+	}
+	_, name := tree.TypeName(c.TypeName)
+	t = namedTypes[name]
+	return t, t == smallType || t == integerType || t == bigintType
+}
+
+// operandSpan is where what is cast stands, of CAST(a AS b), of a column, a call and (…) before ::.
+func (w *translation) operandSpan(c *pg.TypeCast) (start, end int, ok bool) {
+	if c.Location < 0 {
+		return 0, 0, false
+	}
+	t := lex.Client.Next(w.sql, int(c.Location))
+	if t.Is("cast") {
+		return w.castOperand(t)
+	}
+	if !strings.HasPrefix(w.sql[t.Start:], "::") {
+		return 0, 0, false
+	}
+	switch e := c.Arg.GetNode().(type) {
+	case *pg.Node_ColumnRef:
+		if name, known := bind.NameAt(w.sql, int(e.ColumnRef.Location)); known {
+			return name.Start, name.End, name.End <= t.Start
+		}
+	case *pg.Node_FuncCall:
+		if start, end, ok = w.span(e.FuncCall); ok && lex.Client.Next(w.sql, end).Start != t.Start {
+			return w.closedBefore(t.Start, e.FuncCall.Location) // (f(a))::b
+		}
+		return start, end, ok
+	case *pg.Node_CoalesceExpr:
+		return w.closedBefore(t.Start, e.CoalesceExpr.Location)
+	case *pg.Node_MinMaxExpr:
+		return w.closedBefore(t.Start, e.MinMaxExpr.Location)
+	case *pg.Node_AExpr:
+		if e.AExpr.Kind == pg.A_Expr_Kind_AEXPR_NULLIF {
+			return w.closedBefore(t.Start, e.AExpr.Location)
+		}
+		return w.closedBefore(t.Start, -1)
+	case *pg.Node_SubLink, *pg.Node_CaseExpr:
+		return w.closedBefore(t.Start, -1)
+	}
+	return 0, 0, false
+}
+
+// closedBefore is what a parenthesis closes before an offset, with the word before it where there is one; -1: there is
+// none.
+func (w *translation) closedBefore(offset int, word int32) (start, end int, ok bool) {
+	if w.groups == nil {
+		w.groups = lex.NewGroups(lex.Client.Text(w.sql))
+	}
+	start, end, ok = w.groups.ClosedBefore(offset)
+	if word < 0 || !ok || start < int(word) {
+		return start, end, ok
+	}
+	t := lex.Client.Next(w.sql, int(word))
+	return t.Start, end, lex.Client.Next(w.sql, t.End()).Start == start
+}
+
+// castOperand is where a stands in CAST(a AS b).
+func (w *translation) castOperand(cast lex.Token) (start, end int, ok bool) {
+	open := lex.Client.Next(w.sql, cast.End())
+	start = lex.Client.Next(w.sql, open.End()).Start
+	for depth, t := 0, open; !t.Ends(); t = lex.Client.Next(w.sql, t.End()) {
+		switch {
+		case t.IsAny("(", "[", "{"):
+			depth++
+		case t.IsAny(")", "]", "}"):
+			if depth--; depth == 0 {
+				return 0, 0, false
+			}
+		case depth == 1 && t.Is("as"):
+			return start, end, true
+		}
+		end = t.End()
+	}
+	return 0, 0, false
+}
