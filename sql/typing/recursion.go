@@ -35,8 +35,9 @@ type recursion struct {
 	endless []bool
 }
 
-// recursionSteps are how often the digits of a step are asked for, of those that the step before it gave.
-const recursionSteps = 3
+// recursionSteps are how often the digits of a step are asked for, of those that the step before it gave: digits may go
+// from one column to the next with each. A product that adds to them has not come to its end by then.
+const recursionSteps = 10
 
 // recursion finds the digits of a CTE's columns: those of which a step makes no more.
 func (n *inference) recursion(c *bind.CTE) *recursion {
@@ -99,7 +100,7 @@ func (n *inference) recursionOf(c bind.Column) (t uint32, d decimal, ok bool) {
 // recursive looks at the types of a CTE that names itself, and gives the query that it begins with those it needs.
 func (w *translation) recursive(c *bind.CTE) error {
 	first, step := c.First, c.Query.Right
-	if first.Open || step.Open || c.Query.Left != first || len(first.Outputs) != len(step.Outputs) {
+	if c.Query.Left != first || first.Open || step.Open || len(first.Outputs) != len(step.Outputs) {
 		return nil
 	}
 	if list := step.Stmt.GetTargetList(); step.Left == nil && len(step.Stmt.GetGroupClause()) == 0 && aggregates(list) {
