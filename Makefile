@@ -50,7 +50,7 @@ lint: ## gofmt, vet and staticcheck
 fuzz: ## run every fuzz target, each for FUZZ_TIME (30s)
 	@GO="$(GO)" FUZZ_TIME="$(FUZZ_TIME)" .ci/fuzz $(PACKAGES)
 
-nightly: ## what takes too long for every change: soak, faults, abuse, random SQL, mutations, differential, surface, oracles, anomalies, mutants, sources, unchecked, emulated fabrics, race, fuzz
+nightly: ## what takes too long for every change: soak, faults, abuse, random SQL, mutations, differential, surface, oracles, expressions, anomalies, mutants, sources, unchecked, emulated fabrics, race, fuzz
 	@GO="$(GO)" .ci/nightly $(STEPS)
 
 demo: build ## build, serve, load TPC-H at scale factor DEMO_SF (0.1), run its 22 queries over the PostgreSQL protocol, check the answers

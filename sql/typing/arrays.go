@@ -34,9 +34,9 @@ func (w *translation) joined(e *pg.A_Expr) {
 		w.without(b.GetAConst())
 	case right && a.GetAConst().GetIsnull():
 		w.without(a.GetAConst())
-	case left && w.isElement(b):
+	case left && (w.isElement(b) || w.isText(b)):
 		w.operator(e, "`|+")
-	case right && w.isElement(a):
+	case right && (w.isElement(a) || w.isText(a)):
 		w.operator(e, "`+|")
 	case w.of(a) == byteaType && b.GetAConst().GetSval() != nil:
 		w.cast(b, "bytea")

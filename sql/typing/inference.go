@@ -102,6 +102,9 @@ func (n *inference) of(x *pg.Node) uint32 {
 		if e.SubLink.SubLinkType == pg.SubLinkType_EXPR_SUBLINK {
 			return n.output(n.bound.Query(e.SubLink.Subselect.GetSelectStmt()), 0)
 		}
+		if e.SubLink.SubLinkType != pg.SubLinkType_ARRAY_SUBLINK {
+			return booleanType
+		}
 	case *pg.Node_SqlvalueFunction:
 		return valueTypes[e.SqlvalueFunction.Op]
 	case *pg.Node_FuncCall:
@@ -109,7 +112,7 @@ func (n *inference) of(x *pg.Node) uint32 {
 	case *pg.Node_NullTest, *pg.Node_BooleanTest, *pg.Node_BoolExpr:
 		return booleanType
 	case *pg.Node_AExpr:
-		if isComparison(e.AExpr) {
+		if isComparison(e.AExpr) || isTest(e.AExpr) {
 			return booleanType
 		}
 		return n.operation(e.AExpr)
@@ -144,12 +147,12 @@ var valueTypes = map[pg.SQLValueFunctionOp]uint32{
 	pg.SQLValueFunctionOp_SVFOP_LOCALTIMESTAMP: timestampType,
 }
 
-// results are what CASE may give.
+// results are what CASE may give; nil: of none.
 func results(c *pg.CaseExpr) (list []*pg.Node) {
-	for _, when := range c.Args {
+	for _, when := range c.GetArgs() {
 		list = append(list, when.GetCaseWhen().GetResult())
 	}
-	if c.Defresult != nil {
+	if c.GetDefresult() != nil {
 		list = append(list, c.Defresult)
 	}
 	return list
@@ -288,6 +291,8 @@ func (n *inference) call(f *pg.FuncCall) uint32 {
 		return bigintType
 	case "now", "clock_timestamp":
 		return timestampTZType
+	case "bool_and", "bool_or", "every", "isfinite", "starts_with", "csm_regexp_like":
+		return booleanType
 	case "length", "char_length", "octet_length", "strpos", "position", "ntile":
 		return integerType
 	}
@@ -339,6 +344,9 @@ func (n *inference) call(f *pg.FuncCall) uint32 {
 		return numericType
 	case "csm_bpchar":
 		return bpcharType
+	}
+	if strings.HasPrefix(name, "csm_operator__row_") {
+		return booleanType
 	}
 	if strings.HasPrefix(name, "csm_round__") || strings.HasPrefix(name, "csm_trunc__") {
 		return numericType
