@@ -609,8 +609,10 @@ CREATE MACRO pg_session.csm_text(x) AS CASE WHEN typeof(x) = 'DOUBLE' THEN pg_co
 CREATE MACRO pg_compat.element_texts(a, type) AS CASE WHEN type = 'BOOLEAN[]' THEN list_transform(CAST(a AS VARCHAR[]), lambda e: e[1])
   WHEN type IN ('DOUBLE[]', 'FLOAT[]') THEN list_transform(CAST(a AS VARCHAR[]), lambda e: pg_compat.float_text(e, CASE type WHEN 'FLOAT[]' THEN 6 ELSE 15 END))
   WHEN type = 'INTERVAL[]' THEN list_transform(CAST(a AS VARCHAR[]), lambda e: pg_compat.interval_text(e)) ELSE CAST(a AS VARCHAR[]) END;
-CREATE MACRO pg_session.csm_array_to_string(a, separator) AS CASE WHEN separator IS NOT NULL THEN coalesce(pg_compat.flat('array_to_string', a), array_to_string(pg_compat.element_texts(a, typeof(a)), separator)) END,
-  (a, separator, missing) AS CASE WHEN separator IS NOT NULL THEN coalesce(pg_compat.flat('array_to_string', a), array_to_string(list_transform(pg_compat.element_texts(a, typeof(a)), lambda e: coalesce(e, missing)), separator)) END;
+CREATE MACRO pg_session.csm_array_to_string(a, separator) AS CASE WHEN separator IS NOT NULL AND a IS NOT NULL
+    THEN coalesce(pg_compat.flat('array_to_string', a), array_to_string(pg_compat.element_texts(a, typeof(a)), separator), '') END,
+  (a, separator, missing) AS CASE WHEN separator IS NOT NULL AND a IS NOT NULL THEN coalesce(pg_compat.flat('array_to_string', a),
+    array_to_string(list_transform(pg_compat.element_texts(a, typeof(a)), lambda e: coalesce(e, missing)), separator), '') END;
 CREATE MACRO pg_compat.field_text(v) AS CASE WHEN v IS NULL THEN '' WHEN v = '' OR regexp_matches(v, '[(),"\\\s]') THEN '"' || replace(replace(v, '\', '\\'), '"', '""') || '"' ELSE v END;
 CREATE MACRO pg_session.csm_row__field(x) AS CASE WHEN typeof(x) = 'BOOLEAN' THEN CAST(x AS VARCHAR)[1] ELSE pg_session.csm_text(x) END;
 CREATE MACRO pg_session.csm_row(fields) AS '(' || array_to_string(list_transform(fields, lambda e: pg_compat.field_text(e)), ',') || ')';
