@@ -135,8 +135,12 @@ func (n *inference) decimalCall(f *pg.FuncCall) (d decimal, ok bool) {
 			return capped(d.whole+1, 0), ok
 		}
 	}
-	if name == DigitsName {
+	if name == DigitsName || name == "mod" || name == "csm_mod" {
 		return n.decimals(f.Args)
+	}
+	if part, is := strings.CutPrefix(name, "csm_extract__"); is {
+		d, ok = extracted[part]
+		return d, ok
 	}
 	for _, cut := range []string{"csm_round__", "csm_trunc__"} {
 		if digits, is := strings.CutPrefix(name, cut); is {
@@ -145,6 +149,13 @@ func (n *inference) decimalCall(f *pg.FuncCall) (d decimal, ok bool) {
 		}
 	}
 	return d, false
+}
+
+// extracted are the digits of what extract gives, by the part.
+var extracted = map[string]decimal{
+	"quarter": {18, 0}, "week": {18, 0}, "day": {18, 0}, "dow": {18, 0}, "isodow": {18, 0}, "doy": {18, 0},
+	"hour": {18, 0}, "minute": {18, 0}, "microseconds": {18, 0}, "timezone": {18, 0}, "timezone_hour": {18, 0},
+	"timezone_minute": {18, 0}, "second": {19, 6}, "milliseconds": {19, 3}, "epoch": {19, 6},
 }
 
 func isColumn(x *pg.Node) bool { return x.GetColumnRef() != nil }
