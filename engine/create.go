@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/alteration"
 	"github.com/csmsql/csmsql/engine/cast"

@@ -51,7 +51,8 @@ func (st *Statement) describeReturning(ctx context.Context, r *rewrite.Returning
 }
 
 // originsReturned tells which of the returned columns are the table's.
-func (s *Session) originsReturned(r *rewrite.Returning, version *catalog.TableVersion, v *snapshot.View) []typing.Origin {
+func (s *Session) originsReturned(
+	r *rewrite.Returning, version *catalog.TableVersion, v *snapshot.View) []typing.Origin {
 	const written = "csm_written"
 	text := r.Query(rewrite.Condition{With: r.With, From: r.Beside(written + " AS " + duckdb.QuoteIdentifier(r.Alias))})
 	return typing.Origins(text, dialect.TreeOf(text), relation.Called(written, version, s.relations(v)))

@@ -70,7 +70,7 @@ func (t *Tables[C]) Sought() []hugetable.TableName {
 
 // Named knows the tables that have a name, if case does not matter.
 func (t *Tables[C]) Named(name hugetable.TableName) C {
-	if len(name.Schema) > keys.NameBytesMost || len(name.Name) > keys.NameBytesMost {
+	if name.Name == "" || len(name.Schema) > keys.NameBytesMost || len(name.Name) > keys.NameBytesMost {
 		known, _ := t.look(func() bool { return true })
 		return known
 	}

@@ -111,7 +111,9 @@ func TestTablesAreAskedForOnce(t *testing.T) {
 	require.Equal(t, []hugetable.TableName{hugetable.Folded(name("a")).Folded, hugetable.Folded(name("b")).Folded,
 		hugetable.Folded(name("e")).Folded, hugetable.Folded(name("none")).Folded}, sought, "not what was only expected")
 	long := name(string(make([]byte, 300)))
-	require.Equal(t, "known:", fetched.New("known:", l.fetch, add, nil).Named(long), "no table can be called so")
+	for _, wrong := range []hugetable.TableName{long, name("")} {
+		require.Equal(t, "known:", fetched.New("known:", l.fetch, add, nil).Named(wrong), "no table can be called so")
+	}
 	require.Equal(t, 6, l.called())
 }
 

@@ -160,14 +160,15 @@ func expressionName(n *pg.Node) (name string, strength int) {
 const TranslatedPrefix = "csm_"
 
 // castNames are those of them that casts become.
-var castNames = map[string]bool{"text": true, "numeric": true, "whole": true, "flat": true, "varchar": true, "bpchar": true,
-	"timestamp": true, "timestamptz": true, "time": true, "interval": true, "bit": true, "varbit": true}
+var castNames = map[string]bool{"text": true, "numeric": true, "whole": true, "flat": true, "varchar": true,
+	"bpchar": true, "timestamp": true, "timestamptz": true, "time": true, "interval": true, "bit": true, "varbit": true}
 
 // callName is what a call names its column.
 func callName(call *pg.FuncCall) (name string, strength int) {
 	name = tree.LastText(call.Funcname)
 	if name == "unnest" && len(call.Args) == 1 {
-		if users, ok := strings.CutPrefix(tree.LastText(call.Args[0].GetFuncCall().GetFuncname()), TranslatedPrefix); ok {
+		rows := tree.LastText(call.Args[0].GetFuncCall().GetFuncname())
+		if users, ok := strings.CutPrefix(rows, TranslatedPrefix); ok {
 			return users, 2
 		}
 	}

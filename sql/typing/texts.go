@@ -25,8 +25,8 @@ var textFunctions = map[string]bool{
 // ourTextFunctions likewise, behind pgcatalog.TranslatedPrefix.
 var ourTextFunctions = map[string]bool{
 	"text": true, "varchar": true, "btrim": true, "substr": true, "substring": true, "split_part": true, "lpad": true,
-	"rpad": true, "reverse": true, "overlay": true, "array_to_string": true, "regexp_replace": true, "regexp_substr": true,
-	"substr__pattern": true, "substring__pattern": true, "json_extract_path_text": true, "jsonb_extract_path_text": true,
+	"rpad": true, "reverse": true, "overlay": true, "array_to_string": true, "regexp_replace": true,
+	"regexp_substr": true, "substr__pattern": true, "substring__pattern": true, "json_extract_path_text": true, "jsonb_extract_path_text": true,
 }
 
 // isText tells whether an expression is certainly a text that is no constant.
