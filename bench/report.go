@@ -94,7 +94,7 @@ func after(file, name string) string {
 	return ""
 }
 
-// Met tells whether all goals were met.
+// Met reports whether all goals were met.
 func (r *Report) Met() bool {
 	return !slices.ContainsFunc(r.Goals, func(g Goal) bool { return !g.Met })
 }

@@ -2,7 +2,7 @@ package catalog
 
 import "context"
 
-// ByRows tells whether the transaction has done nothing but append and delete rows, which is what Advance can take
+// ByRows reports whether the transaction has done nothing but append and delete rows, which is what Advance can take
 // along.
 func (t *Transaction) ByRows() bool { return t.byRows() }
 

@@ -67,12 +67,12 @@ func (c *chain) remove(s *state) (gone []*TableVersion) {
 
 func (s *state) has(v *TableVersion) bool { return s.contents.has(v) }
 
-// has tells whether a version is a table's, or is kept.
+// has reports whether a version is a table's, or is kept.
 func (c *Contents) has(v *TableVersion) bool {
 	return c.tables.Of(v.Table().Name).version == v || c.kept.Len() > 0 && c.keeps(v)
 }
 
-// keeps tells whether a version is kept.
+// keeps reports whether a version is kept.
 func (c *Contents) keeps(v *TableVersion) bool {
 	return c.kept.Of(keptKey{Table: v.Table().ID, Number: v.Version()}).version == v
 }

@@ -133,8 +133,8 @@ func (w *commit) changedRows(ctx context.Context, t *Transaction, name TableName
 	return v, diverged(err)
 }
 
-// sameRows tells whether a name means the table that it meant in the transaction's snapshot, with the same rows: chunks
-// may have moved, or been folded.
+// sameRows reports whether a name means the table that it meant in the transaction's snapshot, with the same rows:
+// chunks may have moved, or been folded.
 func (w *commit) sameRows(t *Transaction, name TableName) bool {
 	before, had := t.base.tables.Get(name)
 	now, has := w.current.tables.Get(name)
@@ -442,7 +442,7 @@ func (w *commit) store(ctx context.Context) (Revision, error) {
 	return revision, err
 }
 
-// byRows tells whether the commit does nothing but append and delete rows.
+// byRows reports whether the commit does nothing but append and delete rows.
 func (w *commit) byRows() bool {
 	return !slices.ContainsFunc(w.group.requests, func(r *request) bool { return !r.transaction.byRows() })
 }

@@ -153,7 +153,7 @@ func listed[K, E comparable, V any](of persistent.Map[K, E], value func(K, E) V)
 	return list
 }
 
-// HasSchema tells whether there is such a schema.
+// HasSchema reports whether there is such a schema.
 func (c *Contents) HasSchema(name string) bool { return c.schemas.Has(name) }
 
 // SchemaComment is what was said of a schema, empty: nothing.
@@ -187,7 +187,7 @@ func (c *Contents) Mentioning(m mention.Mention) (list []*TableVersion) {
 	return list
 }
 
-// SameNames tells whether all names mean the same in both: relations with the same columns.
+// SameNames reports whether all names mean the same in both: relations with the same columns.
 func (c *Contents) SameNames(other *Contents) bool {
 	if c == other {
 		return true

@@ -89,7 +89,7 @@ func (c *Catalog) changeCounter(ctx context.Context, id CounterID, tell bool,
 	}
 }
 
-// counts tells whether a view has the counter.
+// counts reports whether a view has the counter.
 func (c *Contents) counts(id CounterID) bool {
 	for _, e := range c.views.All() {
 		if e.view.Counter == id {

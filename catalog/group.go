@@ -120,7 +120,7 @@ func (q *queue) take(r *request) (taken []*request) {
 	return taken
 }
 
-// byRows tells whether the transaction does nothing but append and delete rows.
+// byRows reports whether the transaction does nothing but append and delete rows.
 func (t *Transaction) byRows() bool {
 	if len(t.schema) > 0 || len(t.reads) > 0 || t.depends.serializable {
 		return false
@@ -325,7 +325,7 @@ func (g *group) note(ids []ExtentID) {
 	g.done = done
 }
 
-// repeats tells whether the store refused the commit because another node changed a table whose rows it changes.
+// repeats reports whether the store refused the commit because another node changed a table whose rows it changes.
 func (g *group) repeats(w *commit, err error) bool {
 	var which *store.Conflict
 	return g.catalog.shared() && errors.As(err, &which) && w.rows[which.Compare.Key]

@@ -153,7 +153,7 @@ func (t *Transaction) Restore(name TableName, earlier *TableVersion) error {
 	return t.changeTable(name, takeNothing, func(v *TableVersion) (*TableVersion, error) { return v.Restore(earlier) })
 }
 
-// expired tells whether a kept version is to be kept no longer. behind is how many later ones of its table are kept.
+// expired reports whether a kept version is to be kept no longer. behind is how many later ones of its table are kept.
 func (c *Contents) expired(key keptKey, e keptEntry, behind int, now time.Time) bool {
 	table, ok := c.TableOf(key.Table, e.version.Table().Name)
 	if !ok {

@@ -158,7 +158,7 @@ func (w *world) change(do func(*catalog.Transaction, *catalog.Contents)) {
 	require.NoError(w.t, tx.Commit(ctx))
 }
 
-// formerChange does one to both; change tells whether the contents stay, and which they are otherwise.
+// formerChange does one to both; change reports whether the contents stay, and which they are otherwise.
 func (w *world) formerChange(t *testing.T, f *formerTwin, name catalog.TableName,
 	change func(*catalog.Transaction, *catalog.TableVersion) (bool, []int64, bool)) {
 	var same, wide bool

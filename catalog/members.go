@@ -52,7 +52,7 @@ type Member struct {
 	State MemberState
 }
 
-// shared tells whether other nodes' catalogs use the same store.
+// shared reports whether other nodes' catalogs use the same store.
 func (c *Catalog) shared() bool { return c.options.Self != nil }
 
 // register puts this node's records into the store. A record of the same name is taken over if it is of the same data
@@ -91,7 +91,7 @@ func (c *Catalog) register(ctx context.Context) error {
 // Registered is the revision at which this node was put on record; 0 if nobody shares the store.
 func (c *Catalog) Registered() Revision { return c.registered }
 
-// CheckFree tells whether no node of a cluster has the name: none runs under it, and none has left memory behind
+// CheckFree reports whether no node of a cluster has the name: none runs under it, and none has left memory behind
 // that it will come back for.
 func CheckFree(ctx context.Context, s store.Store, name string) error {
 	if err := checkName(name); err != nil {
@@ -215,7 +215,7 @@ func (c *Catalog) Members() []Member {
 	return list
 }
 
-// Trust tells whether what was read from the regions under a snapshot may be handed out: this node still is a
+// Trust reports whether what was read from the regions under a snapshot may be handed out: this node still is a
 // member, and no lender was started anew since, for it may have written over what the snapshot saw. Call it after
 // the reading. The node's own regions need no trust: it is their lender.
 func (s *Snapshot) Trust(regions ...memregion.RegionID) error {
@@ -258,11 +258,11 @@ func (c *Catalog) trust(seen Revision, regions []memregion.RegionID) error {
 	return c.Standing()
 }
 
-// Standing tells whether this node still is a member: nil, ErrFenced, which is final, or ErrNotSure as long as it does
-// not hear from the store.
+// Standing reports whether this node still is a member: nil, ErrFenced, which is final, or ErrNotSure as long as it
+// does not hear from the store.
 func (c *Catalog) Standing() error { return c.membership(c.store.Session().Check()) }
 
-// stays tells whether this node is one for that long: what it promises to others must not outlive that, because the
+// stays reports whether this node is one for that long: what it promises to others must not outlive that, because the
 // lenders of the cluster count on nothing of a node that is gone.
 func (c *Catalog) stays(d time.Duration) error { return c.membership(c.store.Session().Lasts(d)) }
 
@@ -276,7 +276,7 @@ func (c *Catalog) membership(err error) error {
 	return fmt.Errorf("%w: %w", ErrNotSure, err)
 }
 
-// Reachable tells whether the lender of a region is there, and who it is.
+// Reachable reports whether the lender of a region is there, and who it is.
 func (c *Catalog) Reachable(region memregion.RegionID) (node string, there bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -293,7 +293,7 @@ func (c *Catalog) Living(region memregion.RegionID) map[ExtentID]bool {
 	return living
 }
 
-// living also tells whether it knows all of them.
+// living also reports whether it knows all of them.
 func (c *Catalog) living(region memregion.RegionID) (living map[ExtentID]bool, complete bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -356,7 +356,7 @@ func (c *Catalog) horizon() Revision {
 	return oldest
 }
 
-// lends tells whether a region is this node's. Requires mu.
+// lends reports whether a region is this node's. Requires mu.
 func (c *Catalog) lends(region memregion.RegionID) bool {
 	if !c.shared() {
 		return true

@@ -74,7 +74,7 @@ func (t twinTable) rows() []int64 {
 	return rows
 }
 
-// leaves tells whether own, which was made of t and has become is, leaves no row behind, and has no chunk of its own.
+// leaves reports whether own, which was made of t and has become is, leaves no row behind, and has no chunk of its own.
 func (t twinTable) leaves(own, is twinTable) bool {
 	if own.id != t.id || own.truncated || len(own.chunks) != len(t.chunks) {
 		return false
@@ -95,7 +95,7 @@ func (t twinTable) stored() (n int) {
 	return n
 }
 
-// like tells whether two are one table that is declared alike.
+// like reports whether two are one table that is declared alike.
 func (t twinTable) like(other twinTable) bool {
 	return t.id == other.id && t.placement == other.placement && t.replicas == other.replicas
 }
@@ -159,7 +159,7 @@ func (t twinTable) at(place string) int {
 	return slices.IndexFunc(t.chunks, func(c twinChunk) bool { return c.place == place })
 }
 
-// isMoved tells whether the table has an earlier one's chunk in another place; if not, it was folded.
+// isMoved reports whether the table has an earlier one's chunk in another place; if not, it was folded.
 func (t twinTable) isMoved(c twinChunk) bool {
 	return slices.ContainsFunc(t.chunks, func(n twinChunk) bool {
 		return slices.Equal(n.values, c.values) && n.fold == c.fold

@@ -81,7 +81,7 @@ func (w *commit) relate(ctx context.Context, t *Transaction, rows map[TableName]
 	return nil
 }
 
-// folds tells whether all that the transaction does is to fold.
+// folds reports whether all that the transaction does is to fold.
 func (t *Transaction) folds() bool {
 	for name := range t.relation {
 		if e, ok := t.own.tables.Get(name); ok && !e.version.Folds() {

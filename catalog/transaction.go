@@ -76,13 +76,13 @@ func (t *Transaction) KeepKeys(since *Contents) {
 	}
 }
 
-// keepsKeys tells whether that is so of all that was done to a table.
+// keepsKeys reports whether that is so of all that was done to a table.
 func (t *Transaction) keepsKeys(name TableName) bool {
 	kept := t.kept[name]
 	return kept != nil && kept == t.own.tables.Of(name).version
 }
 
-// Changed tells whether the transaction sees anything else than its snapshot.
+// Changed reports whether the transaction sees anything else than its snapshot.
 func (t *Transaction) Changed() bool { return t.own != t.base }
 
 // Redefined lists the names that mean another table or view in the transaction than in its snapshot, or one and not the

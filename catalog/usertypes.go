@@ -45,7 +45,7 @@ func (c *Contents) listed(functions bool) (list []*UserType) {
 	return list
 }
 
-// HasTypes tells whether there are any, or functions, without looking at them.
+// HasTypes reports whether there are any, or functions, without looking at them.
 func (c *Contents) HasTypes() bool { return c.types.Len() > 0 }
 
 // Type finds a user-defined type, Function a function.

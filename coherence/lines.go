@@ -38,7 +38,7 @@ type Features struct {
 	Instruction string // the instruction, as the manuals spell it
 }
 
-// HaveFlush tells whether user space can flush lines here.
+// HaveFlush reports whether user space can flush lines here.
 func (f Features) HaveFlush() bool { return f.Instruction != "" }
 
 // CPULines flushes with this processor's instructions. Use NewCPULines; the zero value flushes nothing and panics.

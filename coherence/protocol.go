@@ -53,7 +53,7 @@ func ClassOf(fabric memregion.FabricKind) Class {
 
 func (c Class) valid() bool { return c <= IncoherentHomeSnoop }
 
-// pays tells whether flushes and fences do anything on this fabric.
+// pays reports whether flushes and fences do anything on this fabric.
 func (c Class) pays() bool { return c != Coherent }
 
 // Seal is what the lender records when a generation is complete: it never changes afterwards.

@@ -37,7 +37,7 @@ func NewReaderCore(class Class) *ReaderCore {
 	return &ReaderCore{class: class, known: map[Writing]*reading{}}
 }
 
-// Held tells whether w was acquired and not released: loads may begin.
+// Held reports whether w was acquired and not released: loads may begin.
 func (c *ReaderCore) Held(w Writing) bool {
 	r := c.known[w]
 	return r != nil && r.held

@@ -305,7 +305,7 @@ func (r *replay) restart() (err error) {
 	return nil
 }
 
-// handedOver tells whether a grant reached its writer: the lender that prepares has still ordered it.
+// handedOver reports whether a grant reached its writer: the lender that prepares has still ordered it.
 func (r *replay) handedOver(slot int) bool {
 	return !slices.ContainsFunc(r.ordered[thread{slot, -1}], func(a coherence.Action) bool { return a.Kind == coherence.ActionHandOver })
 }
@@ -495,7 +495,7 @@ func (r *replay) compareBytes(s *model.State) error {
 	return nil
 }
 
-// holds tells whether b is what the model says: the bytes of the generation in a slot, or of none that lives.
+// holds reports whether b is what the model says: the bytes of the generation in a slot, or of none that lives.
 func (r *replay) holds(b []byte, s *model.State, slot, place int) error {
 	for i := range len(r.numbers) {
 		if _, first, count, _ := s.Generation(i); i != slot && (place < first || place >= first+count) {

@@ -34,7 +34,7 @@ func NewWriterCore(class Class, g Generation, memory memregion.Range) WriterCore
 	return WriterCore{class: class, generation: g, memory: memory}
 }
 
-// Writing tells whether the writer may still store.
+// Writing reports whether the writer may still store.
 func (w *WriterCore) Writing() bool { return w.state == writing }
 
 // Range is what the writer holds.

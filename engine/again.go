@@ -48,7 +48,7 @@ type sole struct {
 	rows      *int64
 }
 
-// lost tells whether a commit failed because somebody else was faster.
+// lost reports whether a commit failed because somebody else was faster.
 func lost(ctx context.Context, err error) bool {
 	return errors.Is(err, catalog.ErrConflict) && ctx.Err() == nil
 }
@@ -106,7 +106,8 @@ func (s *Session) commit(ctx context.Context) error {
 	return err
 }
 
-// seeAnew lets go of the snapshot of a message that is no transaction; the next statement takes another one. It tells whether that can be.
+// seeAnew lets go of the snapshot of a message that is no transaction; the next statement takes another one. It reports
+// whether that can be.
 func (s *Session) seeAnew() bool {
 	b := s.block
 	if b == nil {

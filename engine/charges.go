@@ -62,7 +62,7 @@ func (s *Session) relieve() bool {
 	return true
 }
 
-// spare tells whether the statement has a plan that it can do without, which makes room: it is charged.
+// spare reports whether the statement has a plan that it can do without, which makes room: it is charged.
 func (st *Statement) spare() bool {
 	return st.plan != nil && st.planBytes > 0 && st.planText != "" && st.planned == nil
 }

@@ -117,7 +117,7 @@ func (t *transcript) String() string {
 }
 
 // apart runs the test that calls it in a process of its own, where variable has value: what is read once in a process'
-// life, and what a process has for all that ran in it before. It tells whether this is that process, where the test
+// life, and what a process has for all that ran in it before. It reports whether this is that process, where the test
 // goes on.
 func apart(t *testing.T, variable, value string) bool {
 	t.Helper()
@@ -212,7 +212,7 @@ func (c *child) wait() (rest []string) {
 	return rest
 }
 
-// killed tells whether the child ended by SIGKILL.
+// killed reports whether the child ended by SIGKILL.
 func (c *child) killed() bool {
 	status, ok := c.process.ProcessState.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL

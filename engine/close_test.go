@@ -279,7 +279,7 @@ func requireClosed(t *testing.T, e *engine.Engine) {
 	require.NoError(t, e.Close())
 }
 
-// mappedHere tells whether this process maps a file.
+// mappedHere reports whether this process maps a file.
 func mappedHere(t *testing.T, path string) bool {
 	t.Helper()
 	maps, err := os.ReadFile("/proc/self/maps")

@@ -48,12 +48,12 @@ type elsewhere struct {
 	asText  bool
 }
 
-// asText tells whether the statement was planned as if its parameters were text: nothing says what one of them is.
+// asText reports whether the statement was planned as if its parameters were text: nothing says what one of them is.
 func (st *Statement) asText() bool {
 	return st.plan != nil && st.plan.AsText || st.elsewhere != nil && st.elsewhere.asText
 }
 
-// mayLeave tells whether the session, as it is now, lets its queries go to a worker.
+// mayLeave reports whether the session, as it is now, lets its queries go to a worker.
 func (s *Session) mayLeave() bool {
 	b := s.block
 	switch {

@@ -452,7 +452,7 @@ func (e *Engine) ReadChunks(ctx context.Context) error {
 // LettingGo counts the statements whose results are let go in the background; there are split.LaterMost at the most.
 func (e *Engine) LettingGo() int { return e.split.LettingGo() }
 
-// Volatile tells whether DELETE … USING refuses the function.
+// Volatile reports whether DELETE … USING refuses the function.
 func Volatile(name string) bool { return dialect.VolatileIn(name+"(") != "" }
 
 // Stray has an extent in the node's memory that nobody holds, at a stage of its life.
@@ -499,7 +499,7 @@ func (e *Engine) RenewAt(ctx context.Context, node string) error {
 
 var renewals = map[memregion.RegionID]*custody.Disclaimer{}
 
-// Standing tells whether the node is a member of its cluster, as far as it knows.
+// Standing reports whether the node is a member of its cluster, as far as it knows.
 func (e *Engine) Standing() error { return e.catalog.Standing() }
 
 // FactsBytes is what is charged for facts.
@@ -517,7 +517,7 @@ func (e *Engine) InsertsGathered() int64 { return e.inserts.Sizes.Members() }
 // InsertCommits is in how many commits.
 func (e *Engine) InsertCommits() int64 { return e.inserts.Sizes.Groups() }
 
-// PlansLookup tells whether the Arrow kernels find the rows that an UPDATE or a DELETE is about.
+// PlansLookup reports whether the Arrow kernels find the rows that an UPDATE or a DELETE is about.
 func (s *Session) PlansLookup(ctx context.Context, sql string) (bool, error) {
 	parsed, err := statement.Parse(sql)
 	if err != nil {
@@ -542,11 +542,11 @@ func (s *Session) PlansLookup(ctx context.Context, sql string) (bool, error) {
 	return err == nil && s.planLookup(v, version, r, nil) != nil, err
 }
 
-// ByKernels tells whether the Arrow kernels run the statement.
+// ByKernels reports whether the Arrow kernels run the statement.
 func (st *Statement) ByKernels() bool { return st.plan != nil && st.plan.compute != nil }
 
 // NamesReached is the revision that DuckDB's names have been brought to.
 func NamesReached(e *Engine) catalog.Revision { return e.mirror.Reached() }
 
-// FunctionsMade tells whether DuckDB has PostgreSQL's functions.
+// FunctionsMade reports whether DuckDB has PostgreSQL's functions.
 func FunctionsMade(e *Engine) bool { return e.mirror.HasFunctions() }

@@ -60,7 +60,7 @@ func (s *Session) keptText(text, in string) *statement.Statement {
 	return &statement.Statement{Text: text, Head: &statement.Select{}}
 }
 
-// plansAnew tells whether no plan is used for a second statement.
+// plansAnew reports whether no plan is used for a second statement.
 func (s *Session) plansAnew() bool {
 	return s.settings.Given[setting.PlanCacheMode] == setting.ForceCustomPlan || s.without().Has(optimization.KeptPlans)
 }
@@ -120,7 +120,7 @@ func (q *query) keptBytes() (bytes int64) {
 	return bytes
 }
 
-// lasting tells whether planning the text again, over the same versions of tables, gives the same plan.
+// lasting reports whether planning the text again, over the same versions of tables, gives the same plan.
 func (q *query) lasting(sql *plan.Statement) bool {
 	return sql.Tree != nil && !q.Own && !q.Late && !q.AsText && !q.viewed &&
 		distribute.Reproducible(sql.Tree) && sql.ReadsOnly()

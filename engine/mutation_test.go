@@ -64,8 +64,8 @@ func (s *spoiler) spoil() {
 	s.spoiled++
 }
 
-// idles tells whether what the lender would drop ahead is left as it is: where the mutation says so, and where its flushes and fences, which come at any
-// time, might do what is left out. Requires mu.
+// idles reports whether what the lender would drop ahead is left as it is: where the mutation says so, and where its
+// flushes and fences, which come at any time, might do what is left out. Requires mu.
 func (s *spoiler) idles() bool {
 	return s.mutation == zeroes || strings.HasPrefix(s.mutation, "no fence")
 }

@@ -91,8 +91,8 @@ func (s *Session) closeOwnNames(b *block) {
 	}
 }
 
-// namesMatter tells whether DuckDB resolves names of a statement for which it could make a difference that the block redefined some:
-// scans are those that are spliced in already.
+// namesMatter reports whether DuckDB resolves names of a statement for which it could make a difference that the block
+// redefined some: scans are those that are spliced in already.
 func (s *Session) namesMatter(tree *pg.ParseResult, scans []plan.Scan, v *snapshot.View) bool {
 	b := s.block
 	redefined := b.redefined()

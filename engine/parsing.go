@@ -146,7 +146,7 @@ func (st *Statement) createFunction(ctx context.Context) error {
 	})
 }
 
-// Fits tells whether there is memory to parse a text of that length (54000).
+// Fits reports whether there is memory to parse a text of that length (54000).
 func (s *Session) Fits(sql string) error {
 	if most := s.engine.memory.Text; int64(len(sql)) > most {
 		return sqlerror.New("54000", "a statement of %d bytes is too long: it may have %d", len(sql), most).

@@ -87,7 +87,7 @@ func (o *outlet) holds(want map[string][]string, what string) *engine.Engine {
 	return e
 }
 
-// owes tells whether the catalog has something of the region that is not on the disk there.
+// owes reports whether the catalog has something of the region that is not on the disk there.
 func (o *outlet) owes() bool {
 	bolt, err := store.OpenBolt(o.config.Directory)
 	require.NoError(o.t, err)

@@ -274,7 +274,7 @@ func (s *Session) planDuckFor(ctx context.Context, in reading, v *snapshot.View,
 	return q, nil
 }
 
-// fresh tells whether the plan still stands for what v shows.
+// fresh reports whether the plan still stands for what v shows.
 func (q *query) fresh(v *snapshot.View) bool {
 	s := q.session
 	if q.split != nil && s.block != nil && s.block.Changes != nil { // distribute says why

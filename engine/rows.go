@@ -90,9 +90,9 @@ func (r *Rows) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	return b, err
 }
 
-// Recheck tells whether the batches that Next has given are still what they were (E3): a node hands some out where they lie in its region,
-// where another process may alter them. Whoever keeps one for longer than it takes to use it calls Recheck before using it again; at io.EOF
-// Next has done so.
+// Recheck reports whether the batches that Next has given are still what they were (E3): a node hands some out where
+// they lie in its region, where another process may alter them. Whoever keeps one for longer than it takes to use it
+// calls Recheck before using it again; at io.EOF Next has done so.
 func (r *Rows) Recheck() error {
 	if err := r.enter(); err != nil {
 		return err

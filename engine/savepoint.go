@@ -146,7 +146,7 @@ func (s *Session) abandonSince(b *block, p *savepoint) {
 	}
 }
 
-// readSince tells whether somebody may still look at rows that were written since the savepoint.
+// readSince reports whether somebody may still look at rows that were written since the savepoint.
 func (b *block) readSince(p *savepoint) bool {
 	for _, started := range b.open {
 		if started > p.started {

@@ -272,7 +272,8 @@ func (s *Session) notice(n Notice) {
 	}
 }
 
-// Wants tells whether the session's client wants to hear of notices of a severity, by client_min_messages; INFO it always does.
+// Wants reports whether the session's client wants to hear of notices of a severity, by client_min_messages; INFO it
+// always does.
 func (s *Session) Wants(severity string) bool {
 	least, _, _ := s.settings.Value("client_min_messages") // it is known
 	return configuration.Wants(least, severity)

@@ -179,7 +179,7 @@ func (s *Session) readings() *reader.Readings {
 	return s.engine.reader.Readings(s.settings.Verification()).LeasedElsewhere(s.fragment)
 }
 
-// Sets tells whether the statement is a query that may change settings.
+// Sets reports whether the statement is a query that may change settings.
 func (st *Statement) Sets() bool {
 	_, reads := st.parsed.Head.(*statement.Select)
 	return reads && configuration.CallsSetConfig(st.parsed.Text) || st.inner != nil && st.inner.Sets()

@@ -618,11 +618,11 @@ func (st *Statement) hurried(ctx context.Context) (context.Context, context.Canc
 	return st.session.hurried(ctx)
 }
 
-// EndsBlock tells whether the statement is COMMIT or ROLLBACK, which statement_timeout does not bound.
+// EndsBlock reports whether the statement is COMMIT or ROLLBACK, which statement_timeout does not bound.
 func (st *Statement) EndsBlock() bool { return statement.EndsBlock(st.parsed.Head) }
 
-// MayBeGivenUp tells whether the statement leaves nothing behind when its Outcome is to fail, but a block that fails with
-// it: it reads, writes tables, or makes a cursor or a prepared statement.
+// MayBeGivenUp reports whether the statement leaves nothing behind when its Outcome is to fail, but a block that fails
+// with it: it reads, writes tables, or makes a cursor or a prepared statement.
 func (st *Statement) MayBeGivenUp() bool {
 	if _, runs := st.parsed.Head.(*statement.Execute); runs {
 		return st.inner != nil && st.inner.MayBeGivenUp()
@@ -631,8 +631,9 @@ func (st *Statement) MayBeGivenUp() bool {
 	return statement.MayBeGivenUp(st.parsed.Head) && (declares || !st.Sets())
 }
 
-// Prompt tells whether an execution of the statement asks DuckDB for nothing, unless it is to be planned anew: Arrow's
-// kernels look between chunks whether their context has ended, and who has rows to insert looks while he waits for others.
+// Prompt reports whether an execution of the statement asks DuckDB for nothing, unless it is to be planned anew:
+// Arrow's kernels look between chunks whether their context has ended, and who has rows to insert looks while he waits
+// for others.
 func (st *Statement) Prompt() bool {
 	_, reads := st.parsed.Head.(*statement.Select)
 	return st.plan == nil && st.constant || reads && st.plan != nil && st.plan.compute != nil

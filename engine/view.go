@@ -85,7 +85,8 @@ func (st *Statement) viewSchema(ctx context.Context, head *statement.CreateView,
 	return viewtext.Columns(plan.schema, head.Columns)
 }
 
-// readsTemporary tells whether the view's query names a temporary object. What is wrong with the query otherwise is found later.
+// readsTemporary reports whether the view's query names a temporary object. What is wrong with the query otherwise is
+// found later.
 func (st *Statement) readsTemporary(ctx context.Context, head *statement.CreateView) (bool, error) {
 	v, err := st.session.see(ctx)
 	if err != nil {

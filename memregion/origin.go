@@ -109,7 +109,7 @@ func gone(directory string) bool {
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// unlent tells whether nobody lends the file (M7), and how much it takes. The lock that it tries is held for no
+// unlent reports whether nobody lends the file (M7), and how much it takes. The lock that it tries is held for no
 // time; a node that starts just then waits for longer.
 func unlent(path string) (bytes int64, idle bool) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)

@@ -26,7 +26,7 @@ func (t *ownerTable) init() { t.byName = map[string]int32{} }
 
 func (t *ownerTable) name(slot int32) string { return t.slots[slot].name }
 
-// admit tells whether the owner may hold so many more pages.
+// admit reports whether the owner may hold so many more pages.
 func (t *ownerTable) admit(owner string, pages int64) error {
 	slot, ok := t.byName[owner]
 	if !ok {

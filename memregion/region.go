@@ -28,7 +28,7 @@ type Range struct {
 // End is the first byte after the range.
 func (r Range) End() int64 { return r.Offset + r.Length }
 
-// Contains tells whether o lies wholly inside r. It is safe for hostile values: nothing overflows.
+// Contains reports whether o lies wholly inside r. It is safe for hostile values: nothing overflows.
 func (r Range) Contains(o Range) bool {
 	return o.Offset >= r.Offset && o.Length >= 0 && o.Length <= r.Length && o.Offset-r.Offset <= r.Length-o.Length
 }

@@ -172,7 +172,7 @@ func (w *watch) ours(call func() error) error {
 	return err
 }
 
-// pending tells whether an event waits. In doubt it does.
+// pending reports whether an event waits. In doubt it does.
 func (w *watch) pending() bool {
 	w.life.RLock()
 	defer w.life.RUnlock()
@@ -242,7 +242,7 @@ func whose(buffer []byte, process int) (ours, others bool) {
 // clockTick is above the resolution of file times on kernels before 6.13: what happens within one tick has one time.
 const clockTick = 20_000_000 // nanoseconds
 
-// changed tells whether the file's size and times are others than when it was last asked. Times that are so young
+// changed reports whether the file's size and times are others than when it was last asked. Times that are so young
 // that the next change may have the same are not remembered, so that the next call says yes again.
 func (w *watch) changed() bool {
 	w.life.RLock()

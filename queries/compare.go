@@ -110,7 +110,7 @@ func parseNumber(text string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(text)
 }
 
-// isFloatingPoint tells whether a number's text cannot be a decimal of the
+// isFloatingPoint reports whether a number's text cannot be a decimal of the
 // queries.
 func isFloatingPoint(text string) bool {
 	if strings.ContainsAny(text, "eE") {

@@ -61,7 +61,7 @@ func (c *connection) sendHeard(list []Notification) {
 	}
 }
 
-// writable tells whether some hundred bytes can be written without waiting.
+// writable reports whether some hundred bytes can be written without waiting.
 func writable(network any) bool {
 	socket, ok := network.(syscall.Conn)
 	if !ok {

@@ -131,7 +131,7 @@ func (in *input) next() (pgproto3.FrontendMessage, error) {
 	return message, err
 }
 
-// copied tells whether the decoded message has nothing of its body, but a copy.
+// copied reports whether the decoded message has nothing of its body, but a copy.
 func (in *input) copied() bool { return in.kind == 'Q' || in.kind == 'P' }
 
 // rid gives the body's buffer to others.
@@ -140,7 +140,7 @@ func (in *input) rid() {
 	in.body = nil
 }
 
-// ends tells whether the next message has come, and is Sync.
+// ends reports whether the next message has come, and is Sync.
 func (in *input) ends() bool {
 	if in.begun || in.network.Buffered() == 0 {
 		return false

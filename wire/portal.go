@@ -36,7 +36,7 @@ const (
 	portalDone
 )
 
-// returnsRows tells whether RowDescription describes this statement. A COPY TO STDOUT has columns but no rows.
+// returnsRows reports whether RowDescription describes this statement. A COPY TO STDOUT has columns but no rows.
 func (p *prepared) returnsRows() bool {
 	_, copies := p.statement.(CopyOutStatement)
 	return p.fields != nil && !copies

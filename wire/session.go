@@ -163,7 +163,7 @@ type Untimed interface {
 // Parse cannot take
 // one of these, but Bind, Describe and Close may be about it.
 type Named interface {
-	// HasNamed tells whether SQL has prepared a statement under the name.
+	// HasNamed reports whether SQL has prepared a statement under the name.
 	HasNamed(name string) bool
 	// PrepareNamed readies it once more, as the server's own. ok is false when there is none of the name.
 	PrepareNamed(ctx context.Context, name string) (statement Statement, ok bool, err error)

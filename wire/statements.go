@@ -193,7 +193,7 @@ func (c *connection) Prepared(name string) (Statement, bool) {
 // PreparedNames implements Client.
 func (c *connection) PreparedNames() []string { return c.statements.names() }
 
-// taken tells whether a statement of the name exists, whoever named it.
+// taken reports whether a statement of the name exists, whoever named it.
 func (c *connection) taken(name string) bool {
 	if c.statements.has(name) {
 		return true

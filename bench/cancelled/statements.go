@@ -132,7 +132,7 @@ var functions = []Statement{
 	{Kind: "functions", Name: "text of a bignum", SQL: "SELECT length(repeat('9', 12000)::bignum::text)"},
 }
 
-// Sums tells whether the tables are as they were.
+// Sums reports whether the tables are as they were.
 const Sums = "SELECT (SELECT count(*) FROM cancelled), (SELECT string_agg(b, ' ' ORDER BY a) FROM cancelled_w), " +
 	"(SELECT sum(hash(l_comment))::text FROM lineitem), " +
 	"(SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class WHERE relnamespace = 'public'::regnamespace), " +

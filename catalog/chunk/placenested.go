@@ -75,7 +75,7 @@ func (v *viewPacker) headers(from []arrow.ViewHeader) *memory.Buffer {
 	return memory.NewBufferBytes(raw)
 }
 
-// long tells whether value i lies in a data buffer. What a null's view says means nothing.
+// long reports whether value i lies in a data buffer. What a null's view says means nothing.
 func (v *viewPacker) long(i int, h *arrow.ViewHeader) bool {
 	return !h.IsInline() && valid(v.source, i)
 }

@@ -67,7 +67,7 @@ type Buffer struct {
 	Checksum uint64
 }
 
-// Present tells whether there is a buffer at all; an all-valid array has no validity bitmap, for example.
+// Present reports whether there is a buffer at all; an all-valid array has no validity bitmap, for example.
 func (b Buffer) Present() bool { return b.Extent > 0 }
 
 // Node is one Arrow array: a column, a child or a dictionary.

@@ -100,7 +100,7 @@ func (l Layout) Slots() int {
 	}
 }
 
-// HasValidity tells whether slot 0 may hold a validity bitmap.
+// HasValidity reports whether slot 0 may hold a validity bitmap.
 func (l Layout) HasValidity() bool {
 	switch l.Class {
 	case ClassNull, ClassSparse, ClassDense, ClassRunEnd:
@@ -140,7 +140,7 @@ func (l Layout) MinimumBytes(slot int, end int64) int64 {
 	}
 }
 
-// Required tells whether the buffer in a slot must be present when the array has elements.
+// Required reports whether the buffer in a slot must be present when the array has elements.
 func (l Layout) Required(slot int) bool { return slot > 0 && l.MinimumBytes(slot, 1) > 0 }
 
 // ChildTypes lists the types of an array's children.

@@ -143,7 +143,7 @@ func (c *pieces) count(n *Node) {
 	}
 }
 
-// filled tells whether a slot gets a buffer: an absent one behind the first gets an empty one, because arrow-go's
+// filled reports whether a slot gets a buffer: an absent one behind the first gets an empty one, because arrow-go's
 // unions do not look whether there is one.
 func filled(n *Node, slot int) bool { return slot > 0 || n.Buffers[slot].Present() }
 

@@ -67,7 +67,7 @@ func DecimalOf(v decimal256.Num) Value {
 // Kind says which of the accessors is meaningful.
 func (v Value) Kind() ValueKind { return v.kind }
 
-// Known tells whether there is a value.
+// Known reports whether there is a value.
 func (v Value) Known() bool { return v.kind != NoValue }
 
 // Int is the value of an IntValue.

@@ -51,10 +51,10 @@ func counted(n int) numbers {
 	return c
 }
 
-// Numbered tells whether the columns of a table have numbers on record: it was altered.
+// Numbered reports whether the columns of a table have numbers on record: it was altered.
 func Numbered(columns *arrow.Schema) bool { return columns.Metadata().FindKey(numbersKey) >= 0 }
 
-// SameNumbers tells whether two versions of a table have the same columns under the same names.
+// SameNumbers reports whether two versions of a table have the same columns under the same names.
 func SameNumbers(a, b *Version) bool {
 	if a.table.Columns == b.table.Columns {
 		return true
@@ -69,7 +69,7 @@ func sameFields(a, b *arrow.Schema) bool {
 		func(x, y arrow.Field) bool { return x.Name == y.Name && arrow.TypeEqual(x.Type, y.Type) })
 }
 
-// SameColumns tells whether rows of two versions of a table are shown in the same columns, whatever came and went
+// SameColumns reports whether rows of two versions of a table are shown in the same columns, whatever came and went
 // between them.
 func SameColumns(a, b *Version) (bool, error) {
 	was, err := numbersOf(a.table.Columns)

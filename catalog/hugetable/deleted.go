@@ -161,13 +161,13 @@ func (f *finder) rowsOfChunk(ctx context.Context, i int, rows *positions.Set, in
 	return fmt.Errorf("%w: chunk %d of table %v was rewritten", ErrDiverged, i, f.in.table.Name)
 }
 
-// isOver tells whether no row lives, and no chunk is one that nobody has seen yet: then the version may do without
+// isOver reports whether no row lives, and no chunk is one that nobody has seen yet: then the version may do without
 // chunks, and what they lie in comes free.
 func (v *Version) isOver() bool {
 	return v.rows > 0 && v.deleted == v.rows && len(v.tail)+len(v.moved) == 0 && v.fold == nil
 }
 
-// NumbersChunksAs tells whether chunks that are in both versions have the same numbers there.
+// NumbersChunksAs reports whether chunks that are in both versions have the same numbers there.
 func (v *Version) NumbersChunksAs(other *Version) bool { return v.numbering == other.numbering }
 
 // RowsNow are rows of an earlier version, by chunk, by the chunks that they lie in now. One that is not there any more

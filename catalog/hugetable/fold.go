@@ -164,7 +164,7 @@ func sameRange(olds, news []*chunk.Chunk) int {
 	return -1
 }
 
-// Folds tells whether a fold is what a transaction did to get this version.
+// Folds reports whether a fold is what a transaction did to get this version.
 func (v *Version) Folds() bool { return v.fold != nil }
 
 func (v *Version) foldIsAlone() error {
@@ -325,7 +325,7 @@ func (f *finder) chunk(ctx context.Context, i int, ids []descriptor.ExtentID) (n
 	return number, found, nil
 }
 
-// folded tells whether rows of the earlier version, which make one chunk there, lie in the later one in chunks that
+// folded reports whether rows of the earlier version, which make one chunk there, lie in the later one in chunks that
 // were folded: they are the same rows, or less, and not one chunk.
 func (f *finder) folded(ctx context.Context, firstRow, rows int64) (bool, error) {
 	if !f.in.knows(f.from) {

@@ -278,7 +278,7 @@ func TestRowsThatAreGoneWereNotFolded(t *testing.T) {
 	require.False(t, base.SameRows(f.v))
 }
 
-// A version tells whether it has the rows of another one: after folds and moves it does, after anything else it does
+// A version reports whether it has the rows of another one: after folds and moves it does, after anything else it does
 // not.
 func TestSameRows(t *testing.T) {
 	f := newFolding(t, 2)

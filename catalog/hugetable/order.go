@@ -46,7 +46,7 @@ func columnsOf(schema *arrow.Schema) int {
 	return n
 }
 
-// hasOrders tells whether a chunk has any.
+// hasOrders reports whether a chunk has any.
 func hasOrders(c *chunk.Chunk) bool { return columnsOf(c.Stored().Schema) < len(c.Stored().Columns) }
 
 // numbers of the columns of the version's table.
@@ -92,15 +92,15 @@ func (v *Version) columnsNamed(words string) (columns []int) {
 	return columns
 }
 
-// HasOrder tells whether a chunk of the version has an order by columns of the table.
+// HasOrder reports whether a chunk of the version has an order by columns of the table.
 func (v *Version) HasOrder(c *chunk.Chunk, columns []int) bool {
 	return orderAt(c.Stored(), v.orderWords(columns)) >= 0
 }
 
-// HasOrders tells whether a chunk of the version has an order, or one did.
+// HasOrders reports whether a chunk of the version has an order, or one did.
 func (v *Version) HasOrders() bool { return v.ordered }
 
-// HasOtherOrders tells whether a chunk has an order that is not wanted, by columns of the table, or any more.
+// HasOtherOrders reports whether a chunk has an order that is not wanted, by columns of the table, or any more.
 func (v *Version) HasOtherOrders(c *chunk.Chunk, wanted func(columns []int) bool) bool {
 	stored := c.Stored()
 	list := v.Orders(c)

@@ -43,7 +43,7 @@ func (v *Version) remember(p purge) {
 	}
 }
 
-// knows tells whether rows are found by the numbers that they had in an earlier version.
+// knows reports whether rows are found by the numbers that they had in an earlier version.
 func (v *Version) knows(earlier *Version) bool { return v.renumbered <= earlier.number }
 
 // numbersNow are the numbers that rows have which had others in an earlier version, ascending both; false: one of them

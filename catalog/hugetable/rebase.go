@@ -12,13 +12,13 @@ import (
 // ErrDiverged: two changes of one version are not both to be had.
 var ErrDiverged = errors.New("the table was changed in another way since")
 
-// ByRows tells whether all that was done to a committed version to get this one was to append chunks and to delete
+// ByRows reports whether all that was done to a committed version to get this one was to append chunks and to delete
 // rows.
 func (v *Version) ByRows(base *Version) bool {
 	return v.commutes(base) && len(v.moved) == 0 && v.fold == nil
 }
 
-// commutes tells whether the version is base with chunks appended, or in the place of others with the same rows, and
+// commutes reports whether the version is base with chunks appended, or in the place of others with the same rows, and
 // with rows deleted, or with a run of them folded.
 func (v *Version) commutes(base *Version) bool {
 	return !v.truncated && v.table.same(&base.table)
@@ -133,7 +133,7 @@ func (v *Version) tailFrom(first int) ([]*chunk.Chunk, string) {
 	return v.tail[first:end], words
 }
 
-// same tells whether two versions are of one table, declared in the same way.
+// same reports whether two versions are of one table, declared in the same way.
 func (t *Table) same(other *Table) bool {
 	return t.ID == other.ID && t.Name == other.Name && t.Placement == other.Placement && t.Replicas == other.Replicas &&
 		t.Retention == other.Retention && t.Family == other.Family &&

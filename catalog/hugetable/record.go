@@ -219,7 +219,7 @@ func Decode(data []byte, source *Source) (*Version, error) {
 	return v, nil
 }
 
-// purged tells whether rows were left out that somebody may know of.
+// purged reports whether rows were left out that somebody may know of.
 func (v *Version) purged() bool {
 	return len(v.purges) > 0 || slices.ContainsFunc(v.pages, func(ref PageRef) bool { return ref.behind > 0 })
 }

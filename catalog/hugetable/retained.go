@@ -19,7 +19,7 @@ type Retention struct {
 	Versions int
 }
 
-// Keeps tells whether any is kept.
+// Keeps reports whether any is kept.
 func (r Retention) Keeps() bool { return r.Versions > 0 }
 
 // contents is where the contents of a version came from: the version that they came by, when that was, and what made
@@ -53,11 +53,11 @@ func (v *Version) CommittedAt() time.Time {
 // restore; empty: it is not known.
 func (v *Version) Cause() string { return v.contents.cause }
 
-// Restored tells whether the contents are those that an earlier version had.
+// Restored reports whether the contents are those that an earlier version had.
 func (v *Version) Restored() bool { return v.contents.cause == causeRestore }
 
-// SameContents tells whether two committed versions of a table have the same rows under the same columns, wherever they
-// lie. Where they are to lie, and what the table is called, is no part of it.
+// SameContents reports whether two committed versions of a table have the same rows under the same columns, wherever
+// they lie. Where they are to lie, and what the table is called, is no part of it.
 func (v *Version) SameContents(other *Version) bool {
 	return v.changed == other.changed && v.table.Columns.Equal(other.table.Columns) &&
 		v.table.Columns.Metadata().Equal(other.table.Columns.Metadata())
@@ -85,7 +85,7 @@ func (v *Version) causeOf(before *Version) string {
 }
 
 // Dated returns a sealed version of a table that keeps versions, which says since when its contents are what they are:
-// since made became sealed at a time, or longer if they are those of the version before. kept tells whether that
+// since made became sealed at a time, or longer if they are those of the version before. kept reports whether that
 // one was, and is another one.
 func (v *Version) Dated(made, before *Version, now time.Time) (dated *Version, kept bool) {
 	next := *v

@@ -53,13 +53,13 @@ func (v *Version) Table() Table { return v.table }
 // Version counts the commits that changed the table's rows, from 1; 0 is a table that is not committed.
 func (v *Version) Version() uint64 { return v.number }
 
-// SameRows tells whether two versions of a table have the same rows in the same order, wherever they lie, and are
+// SameRows reports whether two versions of a table have the same rows in the same order, wherever they lie, and are
 // declared alike.
 func (v *Version) SameRows(other *Version) bool {
 	return v == other || v.committed() && other.committed() && v.changed == other.changed && v.table.same(&other.table)
 }
 
-// committed tells whether no transaction has changed the version's chunks.
+// committed reports whether no transaction has changed the version's chunks.
 func (v *Version) committed() bool {
 	return len(v.tail)+len(v.moved)+len(v.dead) == 0 && v.fold == nil && !v.truncated
 }

@@ -29,8 +29,8 @@ func Of(rows int64, at ...int64) *Set {
 	return s
 }
 
-// Add puts a position in, and tells whether it was not there. Preconditions: it is below the number of rows, and nobody
-// else has the set (PO2).
+// Add puts a position in, and reports whether it was not there. Preconditions: it is below the number of rows, and
+// nobody else has the set (PO2).
 func (s *Set) Add(at int64) bool {
 	word, bit := at/wordBits, uint64(1)<<(at%wordBits)
 	if s.words[word]&bit != 0 {
@@ -57,7 +57,7 @@ func (s *Set) appendRun(from, to int64) {
 	}
 }
 
-// Has tells whether a position is in it.
+// Has reports whether a position is in it.
 func (s *Set) Has(at int64) bool {
 	return s != nil && at >= 0 && at < s.rows && s.words[at/wordBits]>>(at%wordBits)&1 == 1
 }
@@ -125,7 +125,7 @@ func Intersection(a, b *Set) *Set {
 	return out
 }
 
-// Meets tells whether two of one chunk have a position in common.
+// Meets reports whether two of one chunk have a position in common.
 func Meets(a, b *Set) bool {
 	if a.Count() == 0 || b.Count() == 0 {
 		return false

@@ -169,7 +169,7 @@ func (b *Bolt) keepDirectly(done Change, redos []Redo) error {
 	return nil
 }
 
-// hasHappened tells whether the file shows a transaction that failed: its root was written, if not to the disk.
+// hasHappened reports whether the file shows a transaction that failed: its root was written, if not to the disk.
 func (b *Bolt) hasHappened(r Revision) (happened bool) {
 	err := b.guard(func() error {
 		return b.db.View(func(tx *bbolt.Tx) error { happened = newestOf(tx) >= r; return nil })

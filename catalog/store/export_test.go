@@ -30,5 +30,5 @@ func (b *Bolt) Still(do func() error) error {
 	return do()
 }
 
-// Settling tells whether the settler has something to do.
+// Settling reports whether the settler has something to do.
 func (b *Bolt) Settling() bool { return b.isSettling() }

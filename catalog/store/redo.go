@@ -43,7 +43,7 @@ func (b *Bolt) syncBeside(list []Redo) error {
 	return b.beside(list)
 }
 
-// HasRedos tells whether Redos has something to visit.
+// HasRedos reports whether Redos has something to visit.
 func (b *Bolt) HasRedos() (has bool, err error) {
 	err = b.guard(func() error {
 		return b.db.View(func(tx *bbolt.Tx) error {

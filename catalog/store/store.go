@@ -61,7 +61,7 @@ type Transaction struct {
 	Redo []Redo
 }
 
-// Validate tells whether the transaction is one that a store with these limits takes, whatever it compares.
+// Validate reports whether the transaction is one that a store with these limits takes, whatever it compares.
 func (t Transaction) Validate(l Limits) error {
 	written := make(map[string]bool, len(t.Deletes)+len(t.Puts))
 	for _, key := range t.Deletes {
@@ -102,7 +102,7 @@ func (c Change) Sort() {
 	slices.Sort(c.Deletes)
 }
 
-// Below tells whether the key begins with one of the prefixes.
+// Below reports whether the key begins with one of the prefixes.
 func Below(key string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
@@ -164,7 +164,7 @@ type Store interface {
 	Close() error
 }
 
-// within tells whether the transaction is not larger than the limits.
+// within reports whether the transaction is not larger than the limits.
 func (t Transaction) within(l Limits) error {
 	if n := len(t.Compares) + len(t.Deletes) + len(t.Puts); l.Operations > 0 && n > l.Operations {
 		return fmt.Errorf("%w: it has %d compares and writes, at most %d go at once", ErrTransaction, n, l.Operations)

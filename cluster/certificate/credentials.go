@@ -69,7 +69,7 @@ func (c *Credentials) Identity() Identity { return c.identity }
 // Until is when the certificate expires.
 func (c *Credentials) Until() time.Time { return c.chain.Leaf.NotAfter }
 
-// verify tells whether the authority signed the first of certificates for all that its role does.
+// verify reports whether the authority signed the first of certificates for all that its role does.
 func (c *Credentials) verify(certificates []*x509.Certificate, role Role) error {
 	options := x509.VerifyOptions{Roots: c.roots, Intermediates: x509.NewCertPool()}
 	for _, x := range certificates[1:] {

@@ -118,7 +118,7 @@ func (s *Store) failure(ctx context.Context, what string, err error) error {
 	return s.unavailable(what, err)
 }
 
-// final tells whether etcd looked at a request and refused it, and would the next time.
+// final reports whether etcd looked at a request and refused it, and would the next time.
 func final(err error) bool {
 	switch codeOf(err) {
 	case codes.InvalidArgument, codes.PermissionDenied, codes.Unauthenticated, codes.Unimplemented, codes.OutOfRange, codes.NotFound:
@@ -127,7 +127,7 @@ func final(err error) bool {
 	return false
 }
 
-// harmless tells whether a request that was answered so changed nothing. No space is not one of these: etcd does what
+// harmless reports whether a request that was answered so changed nothing. No space is not one of these: etcd does what
 // takes it over its quota, and says so all the same.
 func harmless(err error) bool {
 	return final(err) || codeOf(err) == codes.FailedPrecondition || errors.Is(err, rpctypes.ErrTooManyRequests)

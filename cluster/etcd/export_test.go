@@ -28,7 +28,7 @@ func (s *Server) Kill() error {
 	return s.Close()
 }
 
-// Leads tells whether the member leads.
+// Leads reports whether the member leads.
 func (s *Server) Leads() bool { return s.etcd.Server.Leader() == s.etcd.Server.MemberID() }
 
 // EndLease makes etcd end the session, of which the handle is not told.

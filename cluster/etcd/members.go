@@ -126,8 +126,8 @@ func (s *Store) member(ctx context.Context, m *etcdserverpb.Member) Member {
 }
 
 // Forget takes a member out of the etcd that is lost with its directory, so that another one may take its place. It
-// tells whether there was one of that name. A member that answers is not lost, and is refused (55006); so is any change
-// without a majority.
+// reports whether there was one of that name. A member that answers is not lost, and is refused (55006); so is any
+// change without a majority.
 func (s *Store) Forget(ctx context.Context, name string) (found bool, err error) {
 	list, err := s.Members(ctx)
 	if err != nil {

@@ -109,7 +109,7 @@ func (n *session) Lag() time.Duration {
 	return n.now().sub(oldest)
 }
 
-// inTrouble tells whether the last round failed.
+// inTrouble reports whether the last round failed.
 func (n *session) inTrouble() bool {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -183,7 +183,7 @@ func (n *session) round(timeout time.Duration) bool {
 	return true
 }
 
-// proved tells whether a renewal counts, given a linearizable read that was begun after it and found the fence. The
+// proved reports whether a renewal counts, given a linearizable read that was begun after it and found the fence. The
 // term of the renewal's answer was taken before the lease was renewed; if it is still the newest term afterwards, then
 // who renewed it led the cluster, and whoever follows it extends all leases by their whole TTL.
 func proved(renewal *etcdserverpb.LeaseKeepAliveResponse, fence *clientv3.GetResponse) bool {

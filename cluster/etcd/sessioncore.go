@@ -80,14 +80,14 @@ func (c *sessionCore) renewed(sent instant) {
 	c.sent, c.retry, c.failure = max(c.sent, sent), 0, nil
 }
 
-// failed: a renewal did not come back, or proved nothing. It tells whether that is news.
+// failed: a renewal did not come back, or proved nothing. It reports whether that is news.
 func (c *sessionCore) failed(now instant, err error) (news bool) {
 	news = c.failure == nil
 	c.failure, c.retry = err, now.add(c.ttl/retries)
 	return news
 }
 
-// end is final; the first reason stays. It tells whether it was this call that ended it.
+// end is final; the first reason stays. It reports whether it was this call that ended it.
 func (c *sessionCore) end(why error) (ended bool) {
 	if c.over != nil {
 		return false

@@ -233,7 +233,7 @@ func (r *FragmentRun) listen() {
 	}
 }
 
-// Check tells whether everything that was loaded from the result's chunks before the call was the result. It costs a
+// Check reports whether everything that was loaded from the result's chunks before the call was the result. It costs a
 // reading of the clock, and asks nobody: this process may have been stopped (N12).
 func (r *FragmentRun) Check() error {
 	r.mu.Lock()

@@ -88,7 +88,7 @@ func decodeFragmentResult(m *nodepb.FragmentResult, lends Lends) (FragmentResult
 	return r, nil
 }
 
-// CheckPlaces tells whether every extent of a descriptor lies inside a region that its sender may name. Whoever takes
+// CheckPlaces reports whether every extent of a descriptor lies inside a region that its sender may name. Whoever takes
 // descriptors from a peer asks this before mapping or reading anything.
 func CheckPlaces(d *descriptor.Descriptor, lends Lends) error {
 	for _, x := range d.Extents {

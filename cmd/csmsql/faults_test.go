@@ -157,7 +157,7 @@ func (a *attack) begin() {
 	a.require()
 }
 
-// isTaken tells whether it has happened.
+// isTaken reports whether it has happened.
 func (a *attack) isTaken() bool {
 	pid, err := a.trigger.Taken()
 	require.NoError(a.t, err)
@@ -360,7 +360,8 @@ func (a *attack) without(victim *member) {
 	}
 }
 
-// writes tells whether a node can change a table: it may have to repeat it, because replicas of the table are made meanwhile.
+// writes reports whether a node can change a table: it may have to repeat it, because replicas of the table are made
+// meanwhile.
 func (a *attack) writes(at *member, name string) bool {
 	for range repeats {
 		if a.aside.replace(at, a.groups[1], name, "rows", a.batches.Add(1)) == happened {

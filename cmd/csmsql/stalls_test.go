@@ -88,7 +88,7 @@ func runnableThreads(t *testing.T) int {
 	return 0
 }
 
-// recent tells whether there is a stall, or was one a moment ago.
+// recent reports whether there is a stall, or was one a moment ago.
 func (s *stalls) recent() bool {
 	now, ended := s.now().UnixNano(), s.ended.Load()
 	return now-s.seen.Load() > int64(stallBound) || ended != 0 && now-ended < int64(stallHeals)

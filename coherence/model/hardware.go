@@ -179,7 +179,7 @@ func (m *motion) dropAll(n Node, lines uint8) {
 	}
 }
 
-// fresh tells whether a clean line of n is what a fetch would bring now.
+// fresh reports whether a clean line of n is what a fetch would bring now.
 func (m *Model) fresh(s *State, n Node, line uint8) bool {
 	c := &s.caches[n]
 	if c.lines[line] != clean {

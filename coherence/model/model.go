@@ -124,7 +124,7 @@ const allPlaces = 1<<Addresses - 1
 // places are addresses as a set of bits.
 func (m *Model) places(first, count uint8) uint8 { return (1<<count - 1) << first }
 
-// free tells whether addresses may be granted, zeroed or dropped ahead: what the lender is dropping ahead may not,
+// free reports whether addresses may be granted, zeroed or dropped ahead: what the lender is dropping ahead may not,
 // before it has done so.
 func (m *Model) free(s *State, first, count uint8) bool {
 	if s.ahead&m.places(first, count) != 0 && !m.effects.aheadNotHeld {

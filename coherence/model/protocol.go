@@ -218,7 +218,7 @@ func (m *motion) homeCleaned(g *generation) {
 	}
 }
 
-// sealable tells whether step 5 may begin.
+// sealable reports whether step 5 may begin.
 func (m *Model) sealable(g *generation) bool {
 	if m.class == coherence.IncoherentHomeSnoop && g.writer != Home {
 		return g.state == coherence.HomeCleaned
@@ -226,13 +226,13 @@ func (m *Model) sealable(g *generation) bool {
 	return g.state == coherence.Cleaned
 }
 
-// looks tells whether the lender must read what it seals: a foreign writer's line may be lost in part (see
+// looks reports whether the lender must read what it seals: a foreign writer's line may be lost in part (see
 // Config.Halves).
 func (m *Model) looks(g *generation) bool {
 	return g.state == coherence.HomeCleaned && !m.blind
 }
 
-// finds tells whether the lender would find the right bytes.
+// finds reports whether the lender would find the right bytes.
 func (m *Model) finds(s *State, slot uint8) bool {
 	g := &s.generations[slot]
 	for a := g.first; a < g.first+g.count; a++ {

@@ -159,8 +159,8 @@ func (s *search) path(number int32) {
 	}
 }
 
-// progress tells whether a step only finishes what was begun: no new grant, no new reader, no failure that helps. Where
-// checksums can be wrong they always are: an acquire must end then too.
+// progress reports whether a step only finishes what was begun: no new grant, no new reader, no failure that helps.
+// Where checksums can be wrong they always are: an acquire must end then too.
 func (m *Model) progress(s *State, step Step) bool {
 	switch step.Kind {
 	case DroppedAhead, Store, Clean, Flushed, HomeFlushed, Seal, Reject, Publish, Retire, Lift, Unpin, Reallocate, Drain:

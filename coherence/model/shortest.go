@@ -82,7 +82,7 @@ func (s *shortest) walkBack(target State, steps []Step, visit func([]Step)) {
 	}
 }
 
-// alone tells whether at most one generation lives and at most one node knows it.
+// alone reports whether at most one generation lives and at most one node knows it.
 func (s *State) alone() bool {
 	live, readers := 0, 0
 	for i := range slots {

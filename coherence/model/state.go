@@ -89,7 +89,7 @@ type generation struct {
 	passed       uint8 // addresses that were flushed when they were stored, and are left out by the clean; of a generation that is granted
 }
 
-// orphan tells whether a former process of the lender granted it, and its writer goes on.
+// orphan reports whether a former process of the lender granted it, and its writer goes on.
 func (g *generation) orphan() bool { return g.state == coherence.Quarantined && g.phase != resting }
 
 func (g *generation) live() bool { return g.state != coherence.Free }
@@ -279,7 +279,7 @@ func (s *State) key() Key {
 	return a
 }
 
-// pins tells whether any node holds slot i.
+// pins reports whether any node holds slot i.
 func (s *State) pins(i int) bool {
 	for n := range Nodes {
 		if s.readers[n][i].pinned() {
@@ -289,7 +289,7 @@ func (s *State) pins(i int) bool {
 	return false
 }
 
-// quiescent tells whether nothing is under way: no generation lives and nobody reads.
+// quiescent reports whether nothing is under way: no generation lives and nobody reads.
 func (s *State) quiescent() bool {
 	if s.ahead|s.aheadFlushing != 0 {
 		return false

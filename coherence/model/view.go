@@ -19,7 +19,7 @@ func (s *State) Generation(slot int) (state coherence.State, first, count int, w
 	return g.state, int(g.first), int(g.count), g.writer
 }
 
-// Writing tells whether the writer of the one in a slot may store.
+// Writing reports whether the writer of the one in a slot may store.
 func (s *State) Writing(slot int) bool { return s.generations[slot].phase == writing }
 
 // Reader returns what a node knows of the one in a slot.
@@ -28,13 +28,13 @@ func (s *State) Reader(n Node, slot int) (pinned, loads, remembered bool) {
 	return r.pinned(), r.state == reading, r.state == held || r.state == reading
 }
 
-// Acquiring tells whether a reader waits for a flush.
+// Acquiring reports whether a reader waits for a flush.
 func (s *State) Acquiring(n Node, slot int) bool { return s.readers[n][slot].state == acquiring }
 
-// DroppingAhead tells whether the lender waits for a flush of free memory.
+// DroppingAhead reports whether the lender waits for a flush of free memory.
 func (s *State) DroppingAhead() bool { return s.aheadFlushing != 0 }
 
-// Flushing tells whether the writer or the lender of the one in a slot waits for a flush.
+// Flushing reports whether the writer or the lender of the one in a slot waits for a flush.
 func (s *State) Flushing(slot int) bool {
 	return s.generations[slot].flushing != 0 || s.generations[slot].homeFlushing != 0
 }

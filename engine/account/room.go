@@ -21,7 +21,7 @@ func (n *Node) stepped(used int64) int64 {
 	return n.source.Free + (beyond+n.source.Step-1)/n.source.Step*n.source.Step
 }
 
-// makeRoom has the source give so much that used fits, and tells whether it did.
+// makeRoom has the source give so much that used fits, and reports whether it did.
 func (n *Node) makeRoom(used int64) bool {
 	n.moving.Lock()
 	defer n.moving.Unlock()
@@ -60,7 +60,7 @@ func (n *Node) noteFall(now balance) {
 	}
 }
 
-// muchRoom tells whether there is more than is kept in hand.
+// muchRoom reports whether there is more than is kept in hand.
 func (n *Node) muchRoom(now balance) bool {
 	return now.room-n.stepped(now.used) > spareSteps*n.source.Step
 }

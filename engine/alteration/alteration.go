@@ -383,17 +383,17 @@ func (a *alteration) declare() (columns *arrow.Schema, err error) {
 	return arrow.NewSchema(fields, &meta), nil
 }
 
-// renumbers tells whether chunks of the table before have other columns than the table.
+// renumbers reports whether chunks of the table before have other columns than the table.
 func (a *alteration) renumbers() bool {
 	return len(a.dropped) > 0 || slices.ContainsFunc(a.columns, func(c column) bool { return c.was != c.Name })
 }
 
-// retypes tells whether a column gets another type.
+// retypes reports whether a column gets another type.
 func (a *alteration) retypes() bool {
 	return slices.ContainsFunc(a.columns, func(c column) bool { return c.retyped })
 }
 
-// anew tells whether the rows have to pass through DuckDB.
+// anew reports whether the rows have to pass through DuckDB.
 func (a *alteration) anew() bool {
 	return slices.ContainsFunc(a.columns, func(c column) bool { return c.expression != "" })
 }

@@ -162,7 +162,7 @@ func (a *alteration) setType(ctx context.Context, c *column, action statement.Ac
 	return nil
 }
 
-// sameBytes tells whether what is stored as one type is of another as it is.
+// sameBytes reports whether what is stored as one type is of another as it is.
 func sameBytes(was, is arrow.Field) bool {
 	if !arrow.TypeEqual(was.Type, is.Type) || !columntype.Extension(was).Equal(columntype.Extension(is)) {
 		return false
@@ -194,7 +194,7 @@ func family(f arrow.Field) string {
 	return f.Type.String()
 }
 
-// automatic tells whether PostgreSQL casts from one type to the other without being told to.
+// automatic reports whether PostgreSQL casts from one type to the other without being told to.
 func automatic(was, is arrow.Field) bool {
 	to := family(is)
 	return to == "text" || family(was) == to

@@ -133,7 +133,7 @@ func renamedIn(k constraint.Constraint, columns *arrow.Schema, from, to string) 
 	return text, nil
 }
 
-// mentions tells whether a text has a word.
+// mentions reports whether a text has a word.
 func mentions(text, word string) bool {
 	read := lex.Client.Text(text)
 	for at := 0; ; {

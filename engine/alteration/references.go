@@ -21,7 +21,7 @@ type loss struct {
 	cascade bool
 }
 
-// takes tells whether a foreign key to the table cannot be without what goes.
+// takes reports whether a foreign key to the table cannot be without what goes.
 func (l *loss) takes(k *constraint.Constraint) bool {
 	if l.whole {
 		return sameSet(l.columns, k.ReferencedColumns)
@@ -46,8 +46,8 @@ func (a *alteration) loseKey(k constraint.Constraint, cascade bool) {
 	})
 }
 
-// references tells whether a foreign key of a table stays; one that needs what goes does only if CASCADE was not said,
-// which is an error then.
+// references reports whether a foreign key of a table stays; one that needs what goes does only if CASCADE was not
+// said, which is an error then.
 func (a *alteration) references(of catalog.TableName, k *constraint.Constraint) (stays bool, err error) {
 	for i := range a.losses {
 		l := &a.losses[i]

@@ -74,7 +74,7 @@ func (a *alteration) restore(ctx context.Context, action statement.Action) error
 	return a.heldTo(ctx, columns, former)
 }
 
-// declaredAlike tells whether two columns have one declared type: rows of then may be longer than varchar(n) of now.
+// declaredAlike reports whether two columns have one declared type: rows of then may be longer than varchar(n) of now.
 func declaredAlike(was, is arrow.Field) bool {
 	then, _ := columntype.Of(was)
 	now, _ := columntype.Of(is)

@@ -147,7 +147,7 @@ func (a *alteration) words(r *reader) string {
 	return materialized.Kind(a.v.Contents, r.view) + " " + r.view.Name.Name
 }
 
-// touches tells whether a view could mean something else by now.
+// touches reports whether a view could mean something else by now.
 func (a *alteration) touches(u viewtext.Uses) bool {
 	for _, c := range a.columns {
 		if c.was != c.Name && (u.Of(c.Name) || c.was != "" && u.Of(c.was)) {

@@ -264,7 +264,7 @@ func (r *Borrower) take(ctx context.Context) (noderpc.Lease, error) {
 	return taken, r.keeper.Hold(taken)
 }
 
-// lost tells whether the node's process is another one now, or none.
+// lost reports whether the node's process is another one now, or none.
 func lost(err error) bool {
 	var state interface{ SQLState() string }
 	return errors.Is(err, noderpc.ErrRestarted) || errors.As(err, &state) && state.SQLState() == "08006"

@@ -91,7 +91,7 @@ func (r *Room) ask(bytes int64) bool {
 	return true
 }
 
-// limitHeap says how much Go may have, and tells whether it has no more. Go's garbage stays for as long as nothing
+// limitHeap says how much Go may have, and reports whether it has no more. Go's garbage stays for as long as nothing
 // is allocated, so that less needs a collection. Requires mu.
 func (r *Room) limitHeap(bytes int64) bool {
 	limit := r.heap
@@ -155,7 +155,7 @@ func (r *Room) Follow() {
 	}()
 }
 
-// settle tells whether DuckDB has what clients do without, and the system what Go does.
+// settle reports whether DuckDB has what clients do without, and the system what Go does.
 func (r *Room) settle() bool {
 	before := r.now()
 	settled := r.account.Settle()
@@ -180,7 +180,7 @@ func (r *Room) tidy() {
 	}
 }
 
-// worthFreeing tells whether what Go keeps beside what it uses is worth a collection of all that it uses.
+// worthFreeing reports whether what Go keeps beside what it uses is worth a collection of all that it uses.
 func worthFreeing(kept, used int64) bool { return kept >= keptLeast && kept >= used/keptPart }
 
 // goHeap is what Go keeps of its heap, free and not returned, and what it uses.

@@ -90,7 +90,7 @@ func (p *Parking) Full() error {
 		WithHint("Read the first result to its end, use a second connection, or start the node with more --memory.")
 }
 
-// Take tells whether so many bytes may be held, too; give takes those off the account that were.
+// Take reports whether so many bytes may be held, too; give takes those off the account that were.
 func (p *Parking) Take(bytes int64) bool {
 	if p.bytes.Add(bytes) <= p.Most {
 		return true
@@ -114,7 +114,7 @@ type Lot struct {
 // Bytes is what the session holds.
 func (l *Lot) Bytes() int64 { return l.bytes.Load() }
 
-// Take tells whether the batch may be held, too.
+// Take reports whether the batch may be held, too.
 func (l *Lot) Take(batch arrow.RecordBatch) bool {
 	bytes := conform.Bytes(batch)
 	if !l.Of.Take(bytes) {

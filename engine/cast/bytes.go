@@ -14,7 +14,7 @@ import (
 // DuckDB writes bytes to JSON in a way that does not say which ones they were: of '\xDE4144', three bytes, it makes
 // \xDEAD. What becomes text here to be read again is written as PostgreSQL does, as casts do.
 
-// HoldsBytes tells whether values of a type are bytes, or have some inside.
+// HoldsBytes reports whether values of a type are bytes, or have some inside.
 func HoldsBytes(t arrow.DataType) bool {
 	if isBytes(t) {
 		return true

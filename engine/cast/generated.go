@@ -28,7 +28,7 @@ func WithGenerated(f arrow.Field, expression string) arrow.Field {
 	return f
 }
 
-// Generates tells whether some of the columns are generated.
+// Generates reports whether some of the columns are generated.
 func Generates(schema *arrow.Schema) bool {
 	for _, f := range schema.Fields() {
 		if Generated(f) != "" {

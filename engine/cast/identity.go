@@ -33,7 +33,7 @@ func WithIdentity(f arrow.Field, kind string) arrow.Field {
 }
 
 // Taken are the columns that an INSERT's values are of, an empty name for one whose values are not taken: the column
-// makes its own. given tells whether a column has other values in the list than DEFAULT.
+// makes its own. given reports whether a column has other values in the list than DEFAULT.
 func Taken(head *statement.Insert, schema *arrow.Schema, columns []string, given func(i int) bool) ([]string, error) {
 	out := columns
 	for i, c := range columns {

@@ -43,8 +43,8 @@ func (p *profile) add(v *statement.Value) {
 	p.whole, p.fraction = max(p.whole, v.Whole), max(p.fraction, v.Fraction)
 }
 
-// harmless tells whether the type that DuckDB finds for all values of a column changes none of them on their way to its
-// own type.
+// harmless reports whether the type that DuckDB finds for all values of a column changes none of them on their way to
+// its own type.
 func (p *profile) harmless(t arrow.DataType) bool {
 	kinds := p.kinds &^ bit(statement.NullValue)
 	integers := kinds&bit(statement.IntegerValue) != 0
@@ -166,7 +166,7 @@ func (l *valueList) typed(schema *arrow.Schema, columns []string) (string, edit.
 	return l.head.With + text, made.Shift(len(l.head.With)), nil
 }
 
-// casts tells whether every value of a column is cast by itself.
+// casts reports whether every value of a column is cast by itself.
 func (l *valueList) casts(column int) bool {
 	return l.rows > 1 && !l.profiles[column].harmless(l.fields[column].Type)
 }

@@ -26,7 +26,7 @@ const (
 	modifierHead = 4
 )
 
-// Fixed tells whether it is char(n), in which blanks at the end mean nothing.
+// Fixed reports whether it is char(n), in which blanks at the end mean nothing.
 func (d Declared) Fixed() bool { return d.Name == "char" && d.Length > 0 }
 
 // OID is the type's object ID in PostgreSQL.

@@ -25,7 +25,7 @@ var refused = map[string]string{
 	"time_ns": "Use time.",
 }
 
-// Reserved tells whether a name is that of a type of PostgreSQL's which no column can have, or of a word for columns.
+// Reserved reports whether a name is that of a type of PostgreSQL's which no column can have, or of a word for columns.
 func Reserved(name string) bool { return refused[name] != "" || pseudo[name] }
 
 const (

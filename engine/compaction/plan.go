@@ -22,7 +22,7 @@ type Limits struct {
 // deadMost bounds the rows of a run that are deleted, in times of those that may live.
 const deadMost = 8
 
-// fits tells whether a chunk or run keeps within the limits.
+// fits reports whether a chunk or run keeps within the limits.
 func (l Limits) fits(r Run) bool {
 	return r.Rows <= l.Rows && r.Dead <= deadMost*l.Rows && r.living() <= l.Bytes && r.Chunks <= l.Chunks
 }
@@ -41,7 +41,7 @@ func (r Run) living() int64 {
 	return int64(float64(r.Bytes) * float64(r.Rows) / float64(r.Rows+r.Dead))
 }
 
-// wasteful tells whether a chunk is to be written anew without its deleted rows, by itself if need be.
+// wasteful reports whether a chunk is to be written anew without its deleted rows, by itself if need be.
 func (r Run) wasteful(all bool) bool {
 	share := r.Dead > 0 && r.Dead*DeadShare >= r.Rows+r.Dead
 	return share && (all || r.Bytes-r.living() >= deadBytes)
@@ -61,7 +61,7 @@ func (r Run) with(o Run) Run {
 // SpareChunks is how many chunks that are not full a table may keep: they are not worth a commit.
 const SpareChunks = 16
 
-// Due tells whether there is something to fold that is worth it.
+// Due reports whether there is something to fold that is worth it.
 func Due(chunks []Chunk, limits Limits) bool {
 	return Small(chunks, limits) > SpareChunks ||
 		slices.ContainsFunc(chunks, func(c Chunk) bool { return c.Key != "" && c.run().wasteful(false) })

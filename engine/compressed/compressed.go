@@ -16,7 +16,7 @@ import (
 // ErrDamaged is the class of what Check finds: the file is not whole, or not compressed at all.
 var ErrDamaged = errors.New("the compressed data is damaged, or ends too early")
 
-// Named tells whether a file's name, or a pattern of names, says that it is compressed.
+// Named reports whether a file's name, or a pattern of names, says that it is compressed.
 func Named(name string) bool { return extension(name) != "" }
 
 func extension(name string) string {

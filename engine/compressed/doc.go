@@ -1,4 +1,4 @@
-// Package compressed tells whether a compressed file is whole.
+// Package compressed reports whether a compressed file is whole.
 //
 //	name.csv.gz   ─► gzip: every member to its end, its length and its checksum
 //	name.csv.zst  ─► zstd: every frame to its end, its checksum if it has one

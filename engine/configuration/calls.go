@@ -35,7 +35,7 @@ type Call struct {
 // callsMax bounds the calls of one statement.
 const callsMax = 1 << 12
 
-// CallsSetConfig tells whether a text may call it.
+// CallsSetConfig reports whether a text may call it.
 func CallsSetConfig(text string) bool { return lex.Mentions(text, "set_config") }
 
 // RefuseAsking is the error of a text that asks for what it may have set.
@@ -77,7 +77,7 @@ func (s *Session) Arm() (calls *Calls, disarm func()) {
 	return s.calls, func() { s.calls = nil }
 }
 
-// Armed tells whether they are.
+// Armed reports whether they are.
 func (s *Session) Armed() bool { return s.calls != nil }
 
 // List is what was asked for, or the error of a call.

@@ -22,7 +22,7 @@ func (c *Charge) Add(name, value string, count func(), take func(bytes int64) er
 	return nil
 }
 
-// None tells whether nothing is charged.
+// None reports whether nothing is charged.
 func (c *Charge) None() bool { return c.charged == 0 }
 
 // Counted has no more charged than there is.

@@ -31,10 +31,10 @@ const (
 	snapshotLevel = "repeatable read"
 )
 
-// Serializable tells whether the transaction commits only if what it has read is as it was.
+// Serializable reports whether the transaction commits only if what it has read is as it was.
 func (m Modes) Serializable() bool { return m.Isolation == serializable }
 
-// SeesOneSnapshot tells whether all statements of the transaction see what the first one saw.
+// SeesOneSnapshot reports whether all statements of the transaction see what the first one saw.
 func (m Modes) SeesOneSnapshot() bool {
 	return m.Isolation == serializable || m.Isolation == snapshotLevel
 }
@@ -75,7 +75,7 @@ func (s *Session) DefaultModes() Modes {
 	}
 }
 
-// OfTransaction tells whether a setting belongs to the open transaction.
+// OfTransaction reports whether a setting belongs to the open transaction.
 func OfTransaction(lower string) bool { return transactionSettings[lower] != nil }
 
 // ReadMode is what SET of a setting says that belongs to the open transaction, as SET TRANSACTION says it; words nil:

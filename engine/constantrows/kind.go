@@ -88,12 +88,12 @@ func kindOf(f arrow.Field) (k kind, ok bool) {
 	return k, ok
 }
 
-// same tells whether one parameter may be the value of columns of both kinds.
+// same reports whether one parameter may be the value of columns of both kinds.
 func (k kind) same(other kind) bool {
 	return k.id == other.id && k.parameter == other.parameter && k.digits == other.digits && k.scale == other.scale
 }
 
-// takes tells whether the value keeps what the column promises (CR3).
+// takes reports whether the value keeps what the column promises (CR3).
 func (k kind) takes(v value) bool {
 	switch {
 	case v.null:

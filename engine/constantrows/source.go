@@ -67,10 +67,10 @@ func Of(head *statement.Insert, columns *arrow.Schema) *Source {
 // Parameters are the types of $1, $2, …, as DuckDB deduces them of the same list.
 func (s *Source) Parameters() []duckdb.ParameterType { return s.parameters }
 
-// Made tells whether the source was made for a table of these columns.
+// Made reports whether the source was made for a table of these columns.
 func (s *Source) Made(columns *arrow.Schema) bool { return Same(s.columns, columns) }
 
-// Same tells whether columns are the same, and have the same constraints.
+// Same reports whether columns are the same, and have the same constraints.
 func Same(a, b *arrow.Schema) bool {
 	return a == b || a.Equal(b) && a.Metadata().Equal(b.Metadata())
 }
@@ -201,7 +201,7 @@ func (r *reader) put(v *statement.Value) bool {
 	return !failed
 }
 
-// atRow tells whether the rows in front of one are whole.
+// atRow reports whether the rows in front of one are whole.
 func (r *reader) atRow(row int) bool { return len(r.source.values) == row*len(r.source.kinds) }
 
 // end takes the row that was read to the others.

@@ -135,13 +135,13 @@ func MarkReferencing(schema *arrow.Schema, tables []uint64) (*arrow.Schema, erro
 	return marked(schema, referencedKey, string(text)), nil
 }
 
-// Enforced tells whether rows are held to the constraint when they are written.
+// Enforced reports whether rows are held to the constraint when they are written.
 func (k Constraint) Enforced() bool { return k.Kind == Check || k.Held }
 
-// IsIndex tells whether it is an index of its own, which is no constraint.
+// IsIndex reports whether it is an index of its own, which is no constraint.
 func (k Constraint) IsIndex() bool { return k.Kind == Index || k.Index }
 
-// HasIndex tells whether rows are found by its columns.
+// HasIndex reports whether rows are found by its columns.
 func (k Constraint) HasIndex() bool { return k.Kind == Index || k.Unique() && k.Held }
 
 // Sorted are the lists of columns by which rows are to be found, each once, in the order of the list. None has a column
@@ -164,7 +164,7 @@ func Sorted(list []Constraint) (columns [][]string) {
 	return columns
 }
 
-// Unique tells whether the constraint is one that no two rows have equal values.
+// Unique reports whether the constraint is one that no two rows have equal values.
 func (k Constraint) Unique() bool { return k.Kind == PrimaryKey || k.Kind == Unique }
 
 // Words are what the constraint is called in SQL.

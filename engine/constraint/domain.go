@@ -46,7 +46,7 @@ func DomainDefault(f arrow.Field) string {
 	return text
 }
 
-// isDomainWord tells whether a token of a domain's check means the value.
+// isDomainWord reports whether a token of a domain's check means the value.
 func isDomainWord(before, t, behind lex.Token) bool {
 	name, ok := t.Name()
 	return ok && t.Kind != lex.String && strings.EqualFold(name, domainValue) && !before.Is(".") &&

@@ -58,7 +58,7 @@ func Resolve(contents *catalog.Contents, path []string, schema, name string) (*P
 	return nil, nil
 }
 
-// Taken tells whether a relation of a schema has the name: a table, a view, a sequence, an index or a key's.
+// Taken reports whether a relation of a schema has the name: a table, a view, a sequence, an index or a key's.
 func Taken(contents *catalog.Contents, name catalog.TableName) (bool, error) {
 	if _, ok := contents.Table(name); ok {
 		return true, nil

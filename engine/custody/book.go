@@ -89,7 +89,7 @@ func (b *Book) has(ids []catalog.ExtentID) bool {
 	return slices.ContainsFunc(ids, func(id catalog.ExtentID) bool { return b.of[id] != nil })
 }
 
-// Calling tells whether memory is being asked for, which may be granted and not in the book yet.
+// Calling reports whether memory is being asked for, which may be granted and not in the book yet.
 func (b *Book) Calling() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

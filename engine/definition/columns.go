@@ -267,7 +267,7 @@ func (r *Reader) sameType(declared, stored string) *sqlerror.Error {
 
 const enumAdvice = "CREATE TYPE name AS ENUM ('a', 'b') makes a type that tables can have; or use varchar with a CHECK of its values."
 
-// isText tells whether values of a type are text, or lists of it.
+// isText reports whether values of a type are text, or lists of it.
 func isText(t arrow.DataType) bool {
 	if list, ok := t.(arrow.ListLikeType); ok {
 		return isText(list.Elem())

@@ -160,8 +160,8 @@ func onlyPrimaryKey(table catalog.TableName, list []constraint.Constraint) error
 	return nil
 }
 
-// taken tells whether a relation of a table's schema has a name, but for the keys of what is called as the table: it is
-// the table, or goes.
+// taken reports whether a relation of a table's schema has a name, but for the keys of what is called as the table: it
+// is the table, or goes.
 func (r *Reader) taken(table catalog.TableName, name string) (bool, error) {
 	full := catalog.TableName{Schema: table.Schema, Name: name}
 	if full == table {

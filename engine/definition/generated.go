@@ -93,7 +93,7 @@ func (r *Reader) computable(schema *arrow.Schema, expression string, f arrow.Fie
 	return nil
 }
 
-// immutable tells whether an expression has the same value for the same columns at any time, and in any time zone.
+// immutable reports whether an expression has the same value for the same columns at any time, and in any time zone.
 func (r *Reader) immutable(tree *pg.ParseResult, schema *arrow.Schema, columns []string) (bool, error) {
 	if tree == nil {
 		return false, nil

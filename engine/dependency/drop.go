@@ -104,7 +104,7 @@ func isNot(kind statement.Object, n statement.Name) *sqlerror.Error {
 	return sqlerror.New("42809", "%q is not a %s", n.Name, kind)
 }
 
-// isMissing tells whether an error of Named says that there is no such object, which IF EXISTS allows.
+// isMissing reports whether an error of Named says that there is no such object, which IF EXISTS allows.
 func isMissing(err error) bool {
 	e, ok := err.(interface{ SQLState() string })
 	return ok && slices.Contains([]string{"42P01", "3F000", "42704", "42883"}, e.SQLState())
@@ -188,7 +188,7 @@ func (d *Drop) Follow(ctx context.Context) error {
 	return nil
 }
 
-// mayRead tells whether a view's query can name an object, as far as its text says.
+// mayRead reports whether a view's query can name an object, as far as its text says.
 func mayRead(w *catalog.View, o Object) bool {
 	return strings.Contains(strings.ToLower(w.SQL), strings.ToLower(o.Name.Name))
 }

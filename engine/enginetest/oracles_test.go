@@ -245,7 +245,8 @@ func (f *surface) relateOne(seed uint64, count *oracleCounts) {
 	}
 }
 
-// alike tells whether DuckDB answers each of the statements alike with tables of its own: then it is DuckDB that contradicts itself.
+// alike reports whether DuckDB answers each of the statements alike with tables of its own: then it is DuckDB that
+// contradicts itself.
 func (f *surface) alike(rel *relationship, side asked) bool {
 	whole, parts := rel.statements()
 	for _, sql := range append([]string{whole}, parts...) {

@@ -244,8 +244,9 @@ func (f *surface) judge(got, want outcome, q *question) string {
 // aside moves values by less than a unit of the seventh digit.
 const aside = 1 + 3e-8
 
-// catches tells whether the query catches errors of values and has not caught this one: TRY does not catch all of them, nor does TRY_CAST that
-// of a timestamp beyond the years of TIMESTAMP_NS, so that it depends on the order of evaluation what comes of some.
+// catches reports whether the query catches errors of values and has not caught this one: TRY does not catch all of
+// them, nor does TRY_CAST that of a timestamp beyond the years of TIMESTAMP_NS, so that it depends on the order of
+// evaluation what comes of some.
 func (q *question) catches(got outcome) bool {
 	text := q.String()
 	return strings.Contains(text, "TRY(") || strings.Contains(text, "TRY_CAST(") && got.message == "Could not convert Timestamp(US) to Timestamp(NS)"
@@ -334,9 +335,9 @@ func (f *surface) verdict(got, want outcome, q *question, sql string, args []any
 	return d
 }
 
-// errsByPlan tells whether it is a matter of DuckDB's plan that a statement fails: whether a sum of 128 bits passes its bounds on the way is one of
-// the order of its rows; and a constant that has no value (json_type('a'::JSON)) is worked out while it plans, unless what it knows of its own
-// tables' values proves that there is no row.
+// errsByPlan reports whether it is a matter of DuckDB's plan that a statement fails: whether a sum of 128 bits passes
+// its bounds on the way is one of the order of its rows; and a constant that has no value (json_type('a'::JSON)) is
+// worked out while it plans, unless what it knows of its own tables' values proves that there is no row.
 func (f *surface) errsByPlan(got outcome, sql string, args []any) bool {
 	if strings.HasPrefix(got.message, "Overflow in HUGEINT addition") {
 		return true

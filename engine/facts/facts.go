@@ -154,7 +154,7 @@ func (c *Cache) Domain(ctx context.Context, from *reader.Reader, f *Facts, colum
 	return d.values, !d.unfit
 }
 
-// unfitWords tells whether words make no ENUM: it needs one (plan's P3), and has so many of them at most, which end
+// unfitWords reports whether words make no ENUM: it needs one (plan's P3), and has so many of them at most, which end
 // with a zero byte.
 func unfitWords(words []string) bool {
 	return len(words) == 0 || len(words) > domainMax ||
@@ -294,7 +294,7 @@ func Pruned(ctx context.Context, f *Facts, hint *plan.Scan, without optimization
 	return keep, nil
 }
 
-// lives tells whether a row of a chunk does.
+// lives reports whether a row of a chunk does.
 func lives(ctx context.Context, v *catalog.TableVersion, chunk int) (bool, error) {
 	gone, err := v.Deleted(ctx, chunk)
 	return gone == nil || gone.Count() < gone.Rows(), err

@@ -176,7 +176,7 @@ func storageBatch(batch arrow.RecordBatch, storage *arrow.Schema) arrow.RecordBa
 	return array.NewRecordBatch(storage, columns, batch.NumRows())
 }
 
-// Fits tells whether the file's columns can be stored as they are: they are the table's, in its order, and none is
+// Fits reports whether the file's columns can be stored as they are: they are the table's, in its order, and none is
 // JSON, which is a promise about text that somebody has to check.
 func (a *Arrow) Fits(schema *arrow.Schema) bool {
 	if cast.Generates(schema) {

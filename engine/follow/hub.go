@@ -160,7 +160,7 @@ func (h *Hub) lookLocked() (moved <-chan struct{}, ended error) {
 	return moved, ended
 }
 
-// news tells whether who has read one version has something to read in another one.
+// news reports whether who has read one version has something to read in another one.
 func news(was, is *catalog.TableVersion) bool {
 	return was.Table().ID != is.Table().ID || was.Table().Name != is.Table().Name || !was.SameContents(is)
 }

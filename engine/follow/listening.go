@@ -119,7 +119,7 @@ func (l *Listening) settle() error {
 	return nil
 }
 
-// Commit has what the transaction said count from now on (FW5), and tells whether that is something.
+// Commit has what the transaction said count from now on (FW5), and reports whether that is something.
 func (l *Listening) Commit() (changed bool, err error) {
 	for _, c := range l.said {
 		switch {

@@ -27,7 +27,7 @@ const versionsMost = 100_000
 // ageMost bounds how long they are kept where that is bounded.
 const ageMost = 100 * 365 * 24 * time.Hour
 
-// Is tells whether a parameter of a table is one of retention.
+// Is reports whether a parameter of a table is one of retention.
 func Is(name string) bool { return name == retention || name == retainedVersions }
 
 // Parameters reads what the WITH (…) of a CREATE TABLE says of retention.

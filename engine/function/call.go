@@ -16,7 +16,7 @@ import (
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
-// Calls tells whether a statement may call a function of contents, by the schemas that names are looked up in.
+// Calls reports whether a statement may call a function of contents, by the schemas that names are looked up in.
 func Calls(parsed *statement.Statement, contents *catalog.Contents, path []string) bool {
 	if contents == nil || !contents.HasTypes() || isAbout(parsed.Head) {
 		return false
@@ -50,7 +50,7 @@ func Calls(parsed *statement.Statement, contents *catalog.Contents, path []strin
 	return false
 }
 
-// isAbout tells whether a statement is about functions themselves, and calls none.
+// isAbout reports whether a statement is about functions themselves, and calls none.
 func isAbout(head any) bool {
 	switch head := head.(type) {
 	case *statement.CreateFunction, *statement.Drop, *statement.Comment:

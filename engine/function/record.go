@@ -89,7 +89,7 @@ func WrittenDefault(column arrow.Field) string {
 	return text
 }
 
-// same tells whether two records are of one function.
+// same reports whether two records are of one function.
 func same(a, b *catalog.UserType) bool {
 	return a == b || a != nil && b != nil && a.ID == b.ID && a.Function.Equal(b.Function) &&
 		a.Function.Metadata().Equal(b.Function.Metadata())

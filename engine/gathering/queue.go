@@ -29,7 +29,7 @@ type Insertion struct {
 	Bytes int64
 }
 
-// Takes tells whether rows of a table may go behind those that there are. In may be nil: none.
+// Takes reports whether rows of a table may go behind those that there are. In may be nil: none.
 func (in *Insertion) Takes(table catalog.TableID) bool {
 	return in == nil || in.Table.ID == table && in.Bytes < insertionMost
 }

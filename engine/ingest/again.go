@@ -132,7 +132,7 @@ func (a *Again) add(ctx context.Context, p *againPart, batch arrow.RecordBatch) 
 	return nil
 }
 
-// Skip passes over rows that nobody has to read, as far as no chunk of theirs is wanted, and tells whether it could.
+// Skip passes over rows that nobody has to read, as far as no chunk of theirs is wanted, and reports whether it could.
 // Only rows that nothing divides can be passed over.
 func (a *Again) Skip(rows int64) bool {
 	if len(a.parts) != 1 {

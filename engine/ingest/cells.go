@@ -156,7 +156,7 @@ func (c *cells) check() error {
 	return nil
 }
 
-// asciiViews tells whether all views are plainly ASCII, looking at data buffers as a whole where they are not too
+// asciiViews reports whether all views are plainly ASCII, looking at data buffers as a whole where they are not too
 // large.
 func (c *cells) asciiViews() bool {
 	size := 0
@@ -182,7 +182,7 @@ func (c *cells) asciiViews() bool {
 
 const highBits = 0x8080808080808080
 
-// ascii tells whether no byte has its highest bit set.
+// ascii reports whether no byte has its highest bit set.
 func ascii(b []byte) bool {
 	for len(b) >= 32 {
 		if (binary.LittleEndian.Uint64(b)|binary.LittleEndian.Uint64(b[8:])|
@@ -250,7 +250,7 @@ func (c check) nested(d arrow.ArrayData) error {
 	return nil
 }
 
-// fits tells whether a number has no more digits than that. The smallest one of 128 bits has no negation, which
+// fits reports whether a number has no more digits than that. The smallest one of 128 bits has no negation, which
 // arrow-go forgets.
 func fits(v decimal128.Num, digits int32) bool {
 	return v != decimal128.New(math.MinInt64, 0) && v.FitsInPrecision(digits)

@@ -180,7 +180,7 @@ func (w *Writer) Add(ctx context.Context, batch arrow.RecordBatch) error {
 	return nil
 }
 
-// full tells whether the pending rows are to become a chunk.
+// full reports whether the pending rows are to become a chunk.
 func (w *Writer) full() bool {
 	switch l := w.limits; {
 	case w.rows >= l.rowsMax || w.bytes >= l.hold || w.rows > l.rows && w.bytes >= l.growthBytes:

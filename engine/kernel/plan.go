@@ -62,7 +62,7 @@ func (c Choice) supported(sql *plan.Statement) (*plan.Query, *plan.Unsupported) 
 	return q, unsupported
 }
 
-// marked tells whether a query reads columns whose type is in the field's metadata: the kernels would lose it.
+// marked reports whether a query reads columns whose type is in the field's metadata: the kernels would lose it.
 func marked(q *plan.Query, find func(schema, table string) *catalog.TableVersion) bool {
 	schema := find(q.Table.Relation.Schema, q.Table.Relation.Name).Table().Columns
 	return slices.ContainsFunc(q.Table.Project, func(i int) bool {
@@ -77,7 +77,7 @@ var parameterTypes = map[plan.TypeKind]duckdb.ParameterType{
 	plan.KindVarchar: duckdb.TypeText, plan.KindDate: duckdb.TypeDate, plan.KindTimestamp: duckdb.TypeTimestamp,
 }
 
-// certain tells whether DuckDB would tell clients of the same types of parameters.
+// certain reports whether DuckDB would tell clients of the same types of parameters.
 func certain(q *plan.Query) bool { return !slices.Contains(Parameters(q), duckdb.TypeUnknown) }
 
 // Parameters are the types of the parameters, unknown where they are not certain.

@@ -40,8 +40,8 @@ func Of(table catalog.Table) ([]Key, error) {
 	return keys, nil
 }
 
-// Kept tells whether rows that are changed keep the values of all keys of their table: each takes the place of one that
-// had the same, so that KY1 holds on.
+// Kept reports whether rows that are changed keep the values of all keys of their table: each takes the place of one
+// that had the same, so that KY1 holds on.
 func Kept(table catalog.Table, changes func(column string) bool) (bool, error) {
 	keys, err := Of(table)
 	return !slices.ContainsFunc(keys, func(k Key) bool { return slices.ContainsFunc(k.Columns, changes) }), err
@@ -70,7 +70,7 @@ func (k *Key) list() string {
 	return text
 }
 
-// mayMeet tells whether rows of the chunks may have equal keys, by their bounds.
+// mayMeet reports whether rows of the chunks may have equal keys, by their bounds.
 func (k *Key) mayMeet(a, b *catalog.Chunk) bool {
 	if k.NullsNotDistinct {
 		return true

@@ -43,7 +43,7 @@ func Seek(rows int64, nulls bool) *Sought {
 	return s
 }
 
-// takes tells whether a digest is in the pass.
+// takes reports whether a digest is in the pass.
 func (s *Sought) takes(sum Sum) bool { return s.Passes < 2 || sum[0]%s.Passes == s.Pass }
 
 // Add seeks what rows of columns have; stats are the columns', nil: they are found out. Rows that skip has are left
@@ -118,7 +118,7 @@ func Each(columns []arrow.Array, nulls bool, each func(row int, sum Sum, known b
 	return nil
 }
 
-// mayHold tells whether a chunk may have rows that are sought, by the bounds of its columns.
+// mayHold reports whether a chunk may have rows that are sought, by the bounds of its columns.
 func (s *Sought) mayHold(c *catalog.Chunk, columns []int) bool {
 	if s.nulls {
 		return true
@@ -135,7 +135,7 @@ func (s *Sought) mayHold(c *catalog.Chunk, columns []int) bool {
 	return false
 }
 
-// isApart tells whether no value of a column is one of another, by their bounds.
+// isApart reports whether no value of a column is one of another, by their bounds.
 func isApart(x, y *descriptor.Statistics) bool {
 	if x.HasNaN || y.HasNaN {
 		return false

@@ -13,7 +13,7 @@ import (
 type Lease struct {
 	Snapshot *catalog.Snapshot
 	users    atomic.Int32
-	// Check tells whether what was read under the lease so far may be trusted; nil: it always may.
+	// Check reports whether what was read under the lease so far may be trusted; nil: it always may.
 	Check func() error
 }
 
@@ -24,7 +24,7 @@ func New(snapshot *catalog.Snapshot, check func() error) *Lease {
 	return l
 }
 
-// Shared tells whether there is more than one user.
+// Shared reports whether there is more than one user.
 func (l *Lease) Shared() bool { return l.users.Load() > 1 }
 
 // Hold makes one user more, who calls release.
@@ -54,8 +54,8 @@ func (l *Lease) ErrorOr(err error, by *reader.Readings) error {
 	return reader.OfAnother(err, by, l.Snapshot.Trust)
 }
 
-// Trustworthy tells whether what was read since faults were counted may be handed out: no page was gone, nobody altered
-// what by has read, and a borrower still has its lease. shared: the bytes may be other nodes'.
+// Trustworthy reports whether what was read since faults were counted may be handed out: no page was gone, nobody
+// altered what by has read, and a borrower still has its lease. shared: the bytes may be other nodes'.
 func (l *Lease) Trustworthy(ctx context.Context, r *reader.Reader, faults uint64, by *reader.Readings,
 	shared bool) error {
 	if r.Faults() != faults {

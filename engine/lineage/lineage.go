@@ -163,7 +163,7 @@ func (f *File) Unchanged() error {
 	return nil
 }
 
-// Touched tells whether the file was written since, for all one can see.
+// Touched reports whether the file was written since, for all one can see.
 func (f *File) Touched() bool {
 	now, err := Look(f.Node, f.Path)
 	return err != nil || now.Bytes != f.Bytes || !now.Modified.Equal(f.Modified)

@@ -66,7 +66,7 @@ func entriesInJoin(j *pg.JoinExpr, e entry) (list []entry) {
 	return append(append(list, entriesIn(j.Larg, left)...), entriesIn(j.Rarg, right)...)
 }
 
-// isCTE tells whether a name is one of the query's WITH.
+// isCTE reports whether a name is one of the query's WITH.
 func (q *Query) isCTE(r *pg.RangeVar) bool {
 	return r.Schemaname == "" && slices.ContainsFunc(q.sel.GetWithClause().GetCtes(), func(n *pg.Node) bool {
 		return n.GetCommonTableExpr().GetCtename() == r.Relname
@@ -126,7 +126,7 @@ func named(all []*wanted, clause string, r *pg.RangeVar) (*wanted, error) {
 	return nil, sqlerror.New("42P01", "relation %q in %s clause not found in FROM clause", r.GetRelname(), clause)
 }
 
-// calls tells whether expressions of a query call a function of a kind, not counting queries in them.
+// calls reports whether expressions of a query call a function of a kind, not counting queries in them.
 func calls(list []*pg.Node, is func(*pg.FuncCall) bool) bool {
 	for _, n := range list {
 		if in(n.ProtoReflect(), is) {

@@ -228,7 +228,7 @@ func (q *Query) references(visit func(ref *pg.ColumnRef, listed bool)) {
 	}
 }
 
-// meansWhole tells whether something in the query may mean a whole row of a table, of which the number is none.
+// meansWhole reports whether something in the query may mean a whole row of a table, of which the number is none.
 func (q *Query) meansWhole(name string) (whole bool) {
 	q.references(func(ref *pg.ColumnRef, listed bool) {
 		last := ref.Fields[len(ref.Fields)-1]

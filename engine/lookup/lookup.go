@@ -76,7 +76,7 @@ func (n *Names) Meanings(of func(catalog.TableName) Meaning) Meanings {
 	return m
 }
 
-// Same tells whether all names mean by of what they did.
+// Same reports whether all names mean by of what they did.
 func (m Meanings) Same(of func(catalog.TableName) Meaning) bool {
 	for name, was := range m {
 		if of(name) != was {

@@ -43,7 +43,7 @@ func Of(table catalog.Table) (d Definition, is bool) {
 	return d, is
 }
 
-// Is tells whether a table is a materialized view.
+// Is reports whether a table is a materialized view.
 func Is(table catalog.Table) bool { return table.Columns.Metadata().FindKey(queryKey) >= 0 }
 
 // Unpopulated is the error of reading a materialized view that is not populated (MV1); nil of all other tables.

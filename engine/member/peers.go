@@ -114,7 +114,7 @@ func (n *Node) MemberNamed(name string) (catalog.Member, bool) {
 	return catalog.Member{}, false
 }
 
-// Lends tells whether a region is the named node's: where its results may lie.
+// Lends reports whether a region is the named node's: where its results may lie.
 func (n *Node) Lends(name string) noderpc.Lends {
 	return func(id memregion.RegionID) (int64, bool) {
 		record, ok := n.Catalog.Region(id)

@@ -113,7 +113,7 @@ func (p *promises) settle(outstanding func() bool) error {
 	return nil
 }
 
-// lentOut tells whether another process holds a lease.
+// lentOut reports whether another process holds a lease.
 func (n *Node) lentOut() bool {
 	return slices.ContainsFunc(n.Catalog.Leases(), func(l catalog.Lease) bool { return !l.Expires.IsZero() })
 }

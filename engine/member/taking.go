@@ -79,7 +79,7 @@ func (n *Node) Takes(name string) error {
 	return sqlerror.New("42704", "node %q does not exist", name).WithHint("The nodes are " + strings.Join(n.Online(), ", ") + ".")
 }
 
-// Known tells whether a node that is not there has been there.
+// Known reports whether a node that is not there has been there.
 func (n *Node) Known(name string) bool {
 	return slices.ContainsFunc(n.Catalog.Regions(), func(r catalog.RegionRecord) bool { return r.Node == name })
 }
@@ -137,7 +137,7 @@ func ExtentsOf(chunks []*catalog.Chunk) (ids []catalog.ExtentID) {
 	return ids
 }
 
-// Holds tells whether a chunk is read in a node's own memory, if nothing is wrong with that. n may be nil: a borrower
+// Holds reports whether a chunk is read in a node's own memory, if nothing is wrong with that. n may be nil: a borrower
 // has none.
 func Holds(n *Node, c *catalog.Chunk) bool {
 	d := c.Descriptor()

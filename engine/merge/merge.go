@@ -57,7 +57,7 @@ func Of(head *statement.Merge) (*Merge, error) {
 	return m, nil
 }
 
-// queries tells whether there is a query in an expression.
+// queries reports whether there is a query in an expression.
 func queries(expression string) bool {
 	for t := range lex.Client.Tokens(expression) {
 		if t.IsAny("select", "values", "table", "from") {
@@ -67,7 +67,7 @@ func queries(expression string) bool {
 	return false
 }
 
-// leaves tells whether rows of the source that are joined with none are asked for, too.
+// leaves reports whether rows of the source that are joined with none are asked for, too.
 func (m *Merge) leaves() bool {
 	return slices.ContainsFunc(m.head.When, func(w statement.When) bool { return !w.Matched })
 }

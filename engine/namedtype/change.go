@@ -64,7 +64,7 @@ func keptQuery(head any) (query string, kept bool) {
 	return "", false
 }
 
-// namesOne tells whether a statement names a type to change it.
+// namesOne reports whether a statement names a type to change it.
 func namesOne(head any) bool {
 	switch head.(type) {
 	case *statement.CreateType, *statement.CreateFunction, *statement.AlterType, *statement.Drop, *statement.Rename,
@@ -74,8 +74,8 @@ func namesOne(head any) bool {
 	return false
 }
 
-// isWhole tells whether a statement of a session, which may have temporary objects, is given to DuckDB as a text, or is
-// kept as one.
+// isWhole reports whether a statement of a session, which may have temporary objects, is given to DuckDB as a text, or
+// is kept as one.
 func isWhole(head any, temporary bool) bool {
 	switch head := head.(type) {
 	case *statement.CreateView, *statement.Private:
@@ -107,7 +107,7 @@ func (c *Changes) create(ctx context.Context, head *statement.CreateType) error 
 	return err
 }
 
-// Taken tells whether a type is called so: one of the users', the rows of a relation, or one of the system's.
+// Taken reports whether a type is called so: one of the users', the rows of a relation, or one of the system's.
 func Taken(ctx context.Context, now *catalog.Contents, conn *duckdb.Connection, name catalog.TableName) (bool, error) {
 	for other := range now.Alike(name) {
 		if other.Schema == name.Schema {

@@ -157,7 +157,7 @@ func Altered(contents *catalog.Contents, columns *arrow.Schema) (column string, 
 	return "", nil
 }
 
-// InDomain tells whether a column is one of a domain.
+// InDomain reports whether a column is one of a domain.
 func InDomain(f arrow.Field, t *catalog.UserType) bool {
 	number, ok := constraint.DomainOf(f)
 	return ok && number == uint64(t.ID)

@@ -27,7 +27,7 @@ type Host struct {
 	Plan, Prepare func(text string) ([]*enumeration.Type, error)
 }
 
-// Concerns tells whether a statement that the session does not plan as it is may name user-defined types, or labels.
+// Concerns reports whether a statement that the session does not plan as it is may name user-defined types, or labels.
 // some: there are types, as far as the session has heard. Another node may have made the first one just now.
 func Concerns(parsed *statement.Statement, temporary, some bool) bool {
 	return parsed.Tree != nil && !namesOne(parsed.Head) && (some || declares(parsed.Head)) &&

@@ -185,7 +185,7 @@ func (r Reading) Statement(parsed *statement.Statement, users dialect.Written, w
 	return written(parsed, users, out.Text(), made)
 }
 
-// declares tells whether a statement may name a domain as the type of a column.
+// declares reports whether a statement may name a domain as the type of a column.
 func declares(head any) bool {
 	switch head := head.(type) {
 	case *statement.CreateTable:

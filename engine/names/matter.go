@@ -10,7 +10,7 @@ import (
 	"github.com/csmsql/csmsql/sql/dialect"
 )
 
-// Matter tells whether DuckDB resolves names of a statement for which it can make a difference that some were
+// Matter reports whether DuckDB resolves names of a statement for which it can make a difference that some were
 // redefined: itself, or a view, which may read it. redefined is nil if all may have been. spliced says which relations,
 // by where their names stand, are not DuckDB's to resolve.
 func Matter(tree *pg.ParseResult, spliced map[int]bool, redefined []catalog.TableName, views []*catalog.View) bool {

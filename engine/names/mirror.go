@@ -87,7 +87,7 @@ func (m *Mirror) Open(db *duckdb.Database, system map[string]*arrow.Schema, log 
 	return conn.Exec("SET search_path = " + duckdb.QuoteLiteral(duckdb.CatalogName+"."+duckdb.SchemaName+","+pgcatalog.SessionSchema))
 }
 
-// Has tells whether DuckDB knows the schema.
+// Has reports whether DuckDB knows the schema.
 func (m *Mirror) Has(schema string) bool { return m.reached.Load().schemas[schema] }
 
 // makeSchemas makes the schemas of contents that DuckDB does not know, unless something newer was there already.
@@ -183,7 +183,7 @@ func (m *Mirror) makeCatalogsLocked() error {
 	return nil
 }
 
-// HasFunctions tells whether they are made.
+// HasFunctions reports whether they are made.
 func (m *Mirror) HasFunctions() bool { return m.functions.Load() }
 
 // MakeFunctions makes those of PostgreSQL's that statements may call, and DuckDB's own lists, before a text is planned
@@ -251,7 +251,7 @@ func (m *Mirror) Follow(contents *catalog.Contents) error {
 	return nil
 }
 
-// ReadCatalogs tells whether a view of contents reads PostgreSQL's system catalogs.
+// ReadCatalogs reports whether a view of contents reads PostgreSQL's system catalogs.
 func (m *Mirror) ReadCatalogs(contents *catalog.Contents) bool { return m.words.readCatalogs(contents) }
 
 // View is a view as it may stand in a text for DuckDB whose operators are not translated yet; nil: it may not, because

@@ -33,7 +33,7 @@ type Own struct {
 	Seen  *catalog.Contents // what is shown
 }
 
-// Has tells whether the schema is shown.
+// Has reports whether the schema is shown.
 func (n *Own) Has(schema string) bool { return n.shown.schemas[schema] }
 
 // Clear takes all names away, so that a committing DuckDB transaction does not show them to others.
@@ -76,7 +76,7 @@ func unquoted(identifier string) string {
 	return strings.ToLower(identifier)
 }
 
-// HasOthers tells whether a statement reads relations besides those that are known where they stand.
+// HasOthers reports whether a statement reads relations besides those that are known where they stand.
 func HasOthers(parsed *pg.ParseResult, known func(at int) bool) bool {
 	for m := range tree.All(parsed.ProtoReflect()) {
 		switch n := m.Interface().(type) {
@@ -153,7 +153,7 @@ func NewOwn(database string, exec func(sql string) error, shared *Mirror) (*Own,
 // Database is what DuckDB calls the names' database.
 func (n *Own) Database() string { return n.shown.database }
 
-// Shows tells whether contents are what is shown.
+// Shows reports whether contents are what is shown.
 func (n *Own) Shows(contents *catalog.Contents) bool { return n.Seen == contents }
 
 // Follow brings the names to contents. csm_table must resolve contents' tables meanwhile.

@@ -88,7 +88,7 @@ func (n *shownNames) followTypes(contents *catalog.Contents) {
 	}
 }
 
-// hasTypes tells whether a view names user-defined types, or has columns of one.
+// hasTypes reports whether a view names user-defined types, or has columns of one.
 func hasTypes(v *catalog.View) bool {
 	return strings.Contains(v.SQL, enumeration.NamePrefix) || v.Columns != nil && enumeration.HasMarked(v.Columns)
 }

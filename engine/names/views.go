@@ -49,7 +49,7 @@ func (w *viewWords) of(v *catalog.View) *viewText {
 	return text
 }
 
-// ReadCatalogs tells whether any view does.
+// ReadCatalogs reports whether any view does.
 func (w *viewWords) readCatalogs(contents *catalog.Contents) bool {
 	if last := w.last.Load(); last != nil && contents.SharesViews(last.contents) {
 		if last.contents != contents { // which would keep all tables of then

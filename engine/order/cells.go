@@ -23,7 +23,7 @@ type cells struct {
 	value func(i int) plan.Value // nil: the planner does not compare such values
 }
 
-// CanOrder tells whether rows can be sorted by a column of this type.
+// CanOrder reports whether rows can be sorted by a column of this type.
 func CanOrder(t arrow.DataType) bool {
 	switch enumeration.Stored(t).ID() {
 	case arrow.BOOL, arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.UINT8, arrow.UINT16, arrow.UINT32,

@@ -73,7 +73,7 @@ func (p *Probes) keyOf(c columns, row int) []probed {
 	return key
 }
 
-// Useful tells whether there are probes of all rows that were added.
+// Useful reports whether there are probes of all rows that were added.
 func (p *Probes) Useful() bool { return p != nil && !p.full }
 
 func (p *Probes) fits(c columns) bool {

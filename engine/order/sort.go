@@ -7,7 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// InOrder tells whether rows lie in the order of columns, the first one first; known: they can be compared.
+// InOrder reports whether rows lie in the order of columns, the first one first; known: they can be compared.
 func InOrder(arrays []arrow.Array) (sorted, known bool) {
 	c := columnsOf(arrays)
 	if c == nil {

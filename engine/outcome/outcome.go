@@ -27,7 +27,7 @@ func With(ctx context.Context, o *Outcome) context.Context {
 	return context.WithValue(ctx, outcomeKey{}, o)
 }
 
-// Fail tells whether nothing of the statement will stay. False: it is being committed.
+// Fail reports whether nothing of the statement will stay. False: it is being committed.
 func (o *Outcome) Fail() bool {
 	return o.decided.CompareAndSwap(outcomeOpen, outcomeFails) || o.decided.Load() == outcomeFails
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/csmsql/csmsql/engine/overdue"
 )
 
-// enter tells whether there was a place.
+// enter reports whether there was a place.
 func enter(p *overdue.Places) bool {
 	select {
 	case p.Door() <- struct{}{}:

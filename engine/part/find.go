@@ -78,7 +78,7 @@ func find(st *statement.Statement) (*Parts, error) {
 	return l, l.check(st.Tree)
 }
 
-// mentions tells whether a text may have a part.
+// mentions reports whether a text may have a part.
 func mentions(text string) bool {
 	return lex.Mentions(text, "for") || lex.Mentions(text, "with") &&
 		(lex.Mentions(text, "insert") || lex.Mentions(text, "update") || lex.Mentions(text, "delete"))
@@ -154,7 +154,7 @@ func returnsNothing(name string) error {
 	return sqlerror.New("0A000", "WITH query %q does not have a RETURNING clause", name)
 }
 
-// change tells whether a query of WITH changes rows, and returns some.
+// change reports whether a query of WITH changes rows, and returns some.
 func change(n *pg.Node) (changes, returns bool) {
 	switch {
 	case n.GetInsertStmt() != nil:

@@ -46,7 +46,7 @@ type Parts struct {
 	ran       bool
 }
 
-// Changes tells whether one of them changes rows.
+// Changes reports whether one of them changes rows.
 func (l *Parts) Changes() bool {
 	for _, p := range l.list() {
 		if p.Changes {

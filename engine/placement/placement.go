@@ -50,10 +50,10 @@ func (p Placement) String() string {
 	return "local"
 }
 
-// Names tells whether the placement names a node.
+// Names reports whether the placement names a node.
 func (p Placement) Names(node string) bool { return slices.Contains(p.Nodes, node) }
 
-// Without is the placement with the node taken out of its list. left tells whether the list has others: if not, or if
+// Without is the placement with the node taken out of its list. left reports whether the list has others: if not, or if
 // the node was not in it, the placement comes back as it is.
 func (p Placement) Without(node string) (q Placement, left bool) {
 	if !p.Names(node) || len(p.Nodes) == 1 {

@@ -23,7 +23,7 @@ type Share struct {
 	bytes int64
 }
 
-// Take tells whether another plan may be kept.
+// Take reports whether another plan may be kept.
 func (k *Share) Take(bytes int64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -62,7 +62,7 @@ type Basis struct {
 	Reads        *lookup.Names    // what planning looked up
 }
 
-// Stands tells whether the plan stands for what v shows, where another one would be made over now. nodes are those
+// Stands reports whether the plan stands for what v shows, where another one would be made over now. nodes are those
 // that are there. temporary: the session may have temporary objects.
 func (b *Basis) Stands(now *Basis, nodes func() []string, temporary bool, v *snapshot.View) bool {
 	return !b.Own && !now.Own && (b.Nodes == nil || slices.Equal(b.Nodes, nodes())) && b.Faults == now.Faults &&
@@ -70,7 +70,7 @@ func (b *Basis) Stands(now *Basis, nodes func() []string, temporary bool, v *sna
 		b.Without == now.Without && b.means(v, temporary)
 }
 
-// means tells whether the plan's names mean in v what they did: those of others may have changed. Temporary objects
+// means reports whether the plan's names mean in v what they did: those of others may have changed. Temporary objects
 // hide tables, so that a plan from before the session had any is not trusted.
 func (b *Basis) means(v *snapshot.View, temporary bool) bool {
 	revision := v.Contents.Revision()

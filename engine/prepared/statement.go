@@ -41,7 +41,7 @@ type Statement struct {
 type Protocol interface {
 	// Find looks one up by its name.
 	Find(name string) (*Statement, bool)
-	// Forget removes one, or all if name is empty, and tells whether there was one.
+	// Forget removes one, or all if name is empty, and reports whether there was one.
 	Forget(name string) bool
 	// List is all of them.
 	List() []*Statement
@@ -112,7 +112,7 @@ func Exact(name string) bool {
 	return lower != "" && lower != "numeric" && lower != "decimal" && lower != "dec"
 }
 
-// Open tells whether there are parameters whose type is not exactly declared.
+// Open reports whether there are parameters whose type is not exactly declared.
 func (n *Statement) Open() bool {
 	for _, t := range n.Types {
 		if !Exact(t) {

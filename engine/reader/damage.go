@@ -135,10 +135,10 @@ func (d *Damage) note(one *descriptor.Descriptor, err *DamagedError, others bool
 	}
 }
 
-// IsChecksum tells whether bytes were found that are not what was sealed.
+// IsChecksum reports whether bytes were found that are not what was sealed.
 func IsChecksum(err error) bool { return errors.Is(err, coherence.ErrChecksum) }
 
-// Has tells whether the replica whose first extent that is is damaged.
+// Has reports whether the replica whose first extent that is is damaged.
 func (d *Damage) Has(first catalog.ExtentID) bool {
 	if !d.any.Load() {
 		return false

@@ -46,9 +46,10 @@ type Config struct {
 	Borrow func(memregion.RegionID) error
 	// Lender says whose a region is and whether that node is there; nil: all are this node's, or known by AddOf.
 	Lender func(memregion.RegionID) (node string, there bool)
-	// Standing tells whether this node may believe what it finds in other nodes' memory; nil: always.
+	// Standing reports whether this node may believe what it finds in other nodes' memory; nil: always.
 	Standing func() error
-	// Published tells whether an extent of this node's own memory still is what was sealed; nil: as long as it is read.
+	// Published reports whether an extent of this node's own memory still is what was sealed; nil: as long as it is
+	// read.
 	Published func(catalog.ExtentID) bool
 	// ForDomain has the node of this machine acquire an extent for all processes there; nil: this process acquires
 	// for itself. An error that says nothing about the bytes is an Unanswered.
@@ -165,7 +166,7 @@ func (r *Reader) alterations() (n uint64) {
 	return n
 }
 
-// distrust looks whether somebody altered the region, and if so forgets what was acquired of it. It tells whether
+// distrust looks whether somebody altered the region, and if so forgets what was acquired of it. It reports whether
 // it ever was altered: then nothing that is acquired is believed without its checksum.
 func (r *Reader) distrust(m *Region) (altered bool) {
 	m.Look()

@@ -106,7 +106,7 @@ func (r *Readings) count(replica *descriptor.Descriptor, n int) {
 	}
 }
 
-// doubtful tells whether somebody was at a region since the first of the chunks was read.
+// doubtful reports whether somebody was at a region since the first of the chunks was read.
 func (r *Readings) doubtful() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

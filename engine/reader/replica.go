@@ -127,7 +127,7 @@ func (r *Reader) unread(err *DamagedError, leasedElsewhere bool, d, one *descrip
 	return err
 }
 
-// holds tells whether the memory of a replica certainly still is the chunk's. Else it may hold something else by now,
+// holds reports whether the memory of a replica certainly still is the chunk's. Else it may hold something else by now,
 // and nothing is wrong with it.
 func (r *Reader) holds(node string, one *descriptor.Descriptor, leasedElsewhere bool) bool {
 	switch {

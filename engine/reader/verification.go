@@ -45,7 +45,7 @@ func (v Verification) Check() error {
 	return sqlerror.New("22023", "chunks cannot be verified %q", string(v)).WithHint(fmt.Sprintf("It is one of %s.", strings.Join(names, ", ")))
 }
 
-// Laxer tells whether v compares what w compares only in part.
+// Laxer reports whether v compares what w compares only in part.
 func (v Verification) Laxer(w Verification) bool {
 	return slices.Index(verifications, v) < slices.Index(verifications, w)
 }
@@ -79,7 +79,7 @@ func (c *comparedOnce) note(id catalog.ExtentID) {
 	c.extents[id] = true
 }
 
-// first tells whether a chunk is compared when it is first read. foreign: nobody vouches for who wrote it; altered:
+// first reports whether a chunk is compared when it is first read. foreign: nobody vouches for who wrote it; altered:
 // somebody else was
 // seen to work on its region; incoherent: what a checksum finds there is what no cache may have, whoever wrote it.
 func (v Verification) first(foreign, altered, incoherent bool) bool {

@@ -17,7 +17,7 @@ import (
 // that does both says which it has: then their children go, too, or refer to nothing from then on. What that does to
 // the children is looked at as what the statement itself did.
 
-// acts tells whether children follow when a parent is deleted.
+// acts reports whether children follow when a parent is deleted.
 func (r *reference) acts() bool { return r.OnDelete == "CASCADE" || r.OnDelete == "SET NULL" }
 
 // follow has children go with their parents, and gives what it changed; nil: nothing was deleted, or nobody follows.

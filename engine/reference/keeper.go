@@ -341,7 +341,7 @@ func statisticsOf(p catalog.Position, columns []int) (list []*descriptor.Statist
 	return list
 }
 
-// mixes tells whether a row that lives has NULL in some columns and not in others.
+// mixes reports whether a row that lives has NULL in some columns and not in others.
 func mixes(batch arrow.RecordBatch, dead *positions.Set) bool {
 	for row := range int(batch.NumRows()) {
 		nulls := 0

@@ -77,8 +77,8 @@ func to(parent catalog.Table, find finder) (list []reference, err error) {
 	return list, nil
 }
 
-// Kept tells whether rows that a statement changes, or removes, keep to all that holds them to others whatever it does:
-// each takes the place of one that had the same, and none is removed that others may refer to.
+// Kept reports whether rows that a statement changes, or removes, keep to all that holds them to others whatever it
+// does: each takes the place of one that had the same, and none is removed that others may refer to.
 func Kept(table catalog.Table, changes func(column string) bool, removes bool) (bool, error) {
 	kept, err := key.Kept(table, changes)
 	if err != nil || !kept {
@@ -98,7 +98,7 @@ func Kept(table catalog.Table, changes func(column string) bool, removes bool) (
 	}), nil
 }
 
-// Keyed tells whether rows that are inserted into a table are held to others: to keys, or foreign keys.
+// Keyed reports whether rows that are inserted into a table are held to others: to keys, or foreign keys.
 func Keyed(table catalog.Table) (bool, error) {
 	list, err := constraint.Of(table.Columns)
 	return slices.ContainsFunc(list, func(k constraint.Constraint) bool { return k.Held }), err

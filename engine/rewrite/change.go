@@ -28,7 +28,7 @@ type Change interface {
 	Query(n *snapshot.Numbers, table string) (string, error)
 	// Assigns tells of a column whether a row that was there may get another value in it.
 	Assigns(schema *arrow.Schema) func(column string) bool
-	// Does tells whether rows may go with nothing in their place, and whether some may come that were not there.
+	// Does reports whether rows may go with nothing in their place, and whether some may come that were not there.
 	Does() (removes, inserts bool)
 	// Drain notes the rows that the query gives, of a version of the table, and writes what they become; returns, if
 	// not nil, keeps what RETURNING is asked of; charge is for what it keeps beside.

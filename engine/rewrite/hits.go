@@ -73,13 +73,13 @@ func (h *Hits) add(ctx context.Context, batch arrow.RecordBatch, each func(arrow
 	return give(from, numbers.Len())
 }
 
-// Has tells whether a row was hit.
+// Has reports whether a row was hit.
 func (h *Hits) Has(number int64) bool {
 	chunk, at := positions.Split(number)
 	return h.rows[chunk].Has(at)
 }
 
-// Note notes a row by its number, and tells whether it was not hit before.
+// Note notes a row by its number, and reports whether it was not hit before.
 func (h *Hits) Note(ctx context.Context, number int64) (fresh bool, err error) {
 	chunk, at := positions.Split(number)
 	set := h.rows[chunk]

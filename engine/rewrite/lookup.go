@@ -21,8 +21,8 @@ type casts func(value, typ string) string
 func castTo(value, typ string) string { return "CAST((" + value + "\n) AS " + typ + ")" }
 
 // Lookup is Query for the Arrow kernels, which cast constants and parameters, and nothing that they compute: that is as
-// the user wrote it, and Stores tells whether it has the columns' types all the same. parameters are the types that are
-// known of $1, $2, …. ok is false if the text is not for them.
+// the user wrote it, and Stores reports whether it has the columns' types all the same. parameters are the types that
+// are known of $1, $2, …. ok is false if the text is not for them.
 func (r Rewrite) Lookup(n *snapshot.Numbers, parameters []duckdb.ParameterType) (text dialect.Source, ok bool) {
 	if len(r.rows) > 0 {
 		return text, false
@@ -44,7 +44,7 @@ func (r Rewrite) Lookup(n *snapshot.Numbers, parameters []duckdb.ParameterType) 
 	return text, err == nil && !untyped && text.Tree != nil
 }
 
-// isConstant tells whether a value is one literal or one parameter.
+// isConstant reports whether a value is one literal or one parameter.
 func isConstant(value string) bool {
 	count, signed := 0, false
 	for t := range lex.Client.Tokens(value) {
@@ -84,7 +84,7 @@ func typed(value string, parameters []duckdb.ParameterType) string {
 	return b.String() + value[at:]
 }
 
-// Stores tells whether what q computes may be stored in the columns as it is. q is the plan of Lookup.
+// Stores reports whether what q computes may be stored in the columns as it is. q is the plan of Lookup.
 func (r Rewrite) Stores(q *plan.Query, columns *arrow.Schema) bool {
 	if r.values == nil || r.Removes {
 		return true

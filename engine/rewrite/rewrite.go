@@ -236,7 +236,7 @@ func FromNumbered(n *snapshot.Numbers, table, alias, words string) (from, number
 	return table + " AS " + qualifier, qualifier + "." + duckdb.QuoteIdentifier(n.Column)
 }
 
-// readsWhole tells whether the user's words may mean a whole row of the table, as t.* and t do: the number is none of
+// readsWhole reports whether the user's words may mean a whole row of the table, as t.* and t do: the number is none of
 // its columns.
 func readsWhole(words, table string) bool {
 	var before, last lex.Token

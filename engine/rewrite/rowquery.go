@@ -75,7 +75,7 @@ func fieldOf(head *statement.Update, a statement.Assignment) string {
 	return fmt.Sprintf("struct_extract(%s.r%d, 'f%d')", set, row, a.Field)
 }
 
-// isField tells whether a value is fieldOf one.
+// isField reports whether a value is fieldOf one.
 func isField(value string) bool { return strings.HasPrefix(value, "struct_extract("+set+".r") }
 
 // Select is a query of values, of which those of rows are taken apart, and of others behind them.

@@ -33,7 +33,7 @@ const (
 	Shared              // nobody is to change them
 )
 
-// excludes tells whether one owner cannot have a row in one mode while another has it in the other.
+// excludes reports whether one owner cannot have a row in one mode while another has it in the other.
 func (m Mode) excludes(other Mode) bool { return m != Shared || other != Shared }
 
 // Rows are rows of one table, by their chunks in a version of it that is committed.
@@ -77,7 +77,7 @@ type HeldError struct {
 
 func (*HeldError) Error() string { return "a row is held by another transaction" }
 
-// isOver tells whether nobody need wait any longer.
+// isOver reports whether nobody need wait any longer.
 func (e *HeldError) isOver() bool {
 	select {
 	case <-e.until:
@@ -133,14 +133,14 @@ func (o *Owner) Claim(ctx context.Context, rows Rows) error {
 	return nil
 }
 
-// has tells whether a claim is made and not let go of.
+// has reports whether a claim is made and not let go of.
 func (l *Locks) has(c *claim) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Contains(l.claims[c.rows.Version.Table().ID], c)
 }
 
-// meet tells whether a row is in both.
+// meet reports whether a row is in both.
 func (r Rows) meet(ctx context.Context, other Rows) (bool, error) {
 	if r.Version.Version() > other.Version.Version() {
 		r, other = other, r

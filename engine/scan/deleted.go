@@ -28,7 +28,7 @@ func (t *Scan) deleted(chunk int) ([]uint64, error) {
 	return words, t.ended(err)
 }
 
-// looksUp tells whether rows are looked for in the orders of chunks.
+// looksUp reports whether rows are looked for in the orders of chunks.
 func (t *Scan) looksUp() bool {
 	return t.bound != nil && len(t.bound.Predicates) > 0 && !t.Without.Has(optimization.Indexes)
 }

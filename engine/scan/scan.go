@@ -28,7 +28,7 @@ import (
 type Tables struct {
 	Facts  *facts.Cache
 	Reader *reader.Reader
-	// Ours tells whether a chunk is read in this node's own memory.
+	// Ours reports whether a chunk is read in this node's own memory.
 	Ours func(*catalog.Chunk) bool
 	// Threads is how many goroutines collect keys.
 	Threads func() int

@@ -111,7 +111,7 @@ func (t *transfer) foreseen(i int) float64 {
 	return rows
 }
 
-// canThin tells whether the keys of a join's other scan would leave out anything of scan i.
+// canThin reports whether the keys of a join's other scan would leave out anything of scan i.
 func (t *transfer) canThin(i int, j plan.Join) bool {
 	s, other := t.scans[i], t.scans[j.Other]
 	return sameKeys(s.column(j.Column), other.column(j.Match)) && !s.knows(i, j.Column, other, j.Match)
@@ -148,7 +148,7 @@ func (t *transfer) thin(ctx context.Context, i int, by []bool, worth float64) er
 	return nil
 }
 
-// knows tells whether nothing filters another scan's column but what filters this one's, or this one's own keys: then
+// knows reports whether nothing filters another scan's column but what filters this one's, or this one's own keys: then
 // the other one's keys would leave nothing more out. own is the place of the scan among all. Two scans that each read a
 // part read parts that belong together.
 func (t *Scan) knows(own, column int, other *Scan, match int) bool {
@@ -243,7 +243,7 @@ func (t *transfer) keysOf(ctx context.Context, i, column int, wants *Scan) (*duc
 	return keys, provenance, nil
 }
 
-// oneRowEach tells whether every row of which these are the keys has one, and its own.
+// oneRowEach reports whether every row of which these are the keys has one, and its own.
 func (t *Scan) oneRowEach(column int, keys *duckdb.KeySet) bool {
 	stats := t.Facts.Relation.Columns[column].Stats
 	return int64(keys.Len()) == keys.Rows() && stats.NullsKnown && stats.Nulls == 0
@@ -251,7 +251,7 @@ func (t *Scan) oneRowEach(column int, keys *duckdb.KeySet) bool {
 
 func (t *Scan) column(i int) arrow.DataType { return t.Facts.Relation.Columns[i].Type }
 
-// filtered tells whether anything thins the scan out. A part of a table has a part of the keys: a fragment that reads
+// filtered reports whether anything thins the scan out. A part of a table has a part of the keys: a fragment that reads
 // another table whole reads of it what belongs to its part.
 func (t *Scan) filtered() bool {
 	return len(t.KeyFilters) > 0 || len(t.filtersOf(t.Hint)) > 0 || t.Part != nil

@@ -287,7 +287,7 @@ var serials = map[string]string{
 	"smallserial": "smallint", "serial2": "smallint",
 }
 
-// Counting tells whether a column makes its own values.
+// Counting reports whether a column makes its own values.
 func Counting(c *statement.Column) bool {
 	return c.Identity != nil || serials[strings.ToLower(c.Type)] != ""
 }

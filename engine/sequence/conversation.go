@@ -18,7 +18,7 @@ type Conversation struct {
 	keeper *Keeper // nil: the session is not in a node
 	ctx    context.Context
 	latest func() *catalog.Contents
-	// reads tells whether the session may write nothing now.
+	// reads reports whether the session may write nothing now.
 	reads func() bool
 	// own are the names of its temporary sequences.
 	own func(ctx context.Context) (snapshot.Temporary, error)

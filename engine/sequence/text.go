@@ -19,7 +19,7 @@ import (
 // functions are those of SQL whose calls are written anew: DuckDB's own know its own sequences alone.
 var functions = map[string]bool{"nextval": true, "currval": true, "lastval": true, "setval": true}
 
-// Mentioned tells whether a text may call one of them.
+// Mentioned reports whether a text may call one of them.
 func Mentioned(text string) bool {
 	for at := 0; ; {
 		i := strings.IndexAny(text[at:], "vV")

@@ -287,7 +287,7 @@ func (v *View) QualifyType(name statement.Name) (catalog.TableName, error) {
 	return catalog.TableName{Schema: schema, Name: name.Name}, nil
 }
 
-// HasView tells whether there is a view of that name.
+// HasView reports whether there is a view of that name.
 func (v *View) HasView(schema, name string) bool { return v.FindView(schema, name) != nil }
 
 // Named is the table or view that a name in a view's query means; schema is that of names without one, which views of
@@ -317,7 +317,7 @@ func (v *View) EveryTable() []*catalog.TableVersion {
 	return v.Contents.Tables()
 }
 
-// Collates tells whether a view says something of a collation.
+// Collates reports whether a view says something of a collation.
 func (v *View) Collates() bool {
 	return slices.ContainsFunc(v.Contents.Views(), func(w *catalog.View) bool {
 		return strings.Contains(strings.ToLower(w.SQL), "collate")
@@ -338,12 +338,12 @@ func (v *View) Meaning(name catalog.TableName) lookup.Meaning {
 // Temporary are a session's temporary tables and views, in lower case.
 type Temporary map[string]bool
 
-// Has tells whether there is a temporary table or view of that name.
+// Has reports whether there is a temporary table or view of that name.
 func (own Temporary) Has(name string) bool {
 	return len(own) > 0 && own[strings.ToLower(name)]
 }
 
-// Means tells whether a name is that of a temporary table or view.
+// Means reports whether a name is that of a temporary table or view.
 func (own Temporary) Means(name statement.Name) bool {
 	named := strings.EqualFold(name.Schema, "temp") || strings.EqualFold(name.Database, "temp")
 	return (name.Schema == "" || named) && own.Has(name.Name)
@@ -352,7 +352,7 @@ func (own Temporary) Means(name statement.Name) bool {
 // TemporarySchema is where DuckDB has temporary objects.
 const TemporarySchema = "temp.main"
 
-// IsTemporary tells whether a name says of itself that it is that of a temporary object.
+// IsTemporary reports whether a name says of itself that it is that of a temporary object.
 func IsTemporary(m duckdb.Mention) bool {
 	return strings.EqualFold(m.Catalog, "temp") || m.Catalog == "" && strings.EqualFold(m.Schema, "temp")
 }

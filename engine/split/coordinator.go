@@ -193,7 +193,7 @@ func (c *Coordinator) chunksAt(ctx context.Context, v *catalog.TableVersion, nod
 	return list, err
 }
 
-// has tells whether a node has a chunk in its own memory.
+// has reports whether a node has a chunk in its own memory.
 func (c *Coordinator) has(node string, chunk *catalog.Chunk) bool {
 	d := chunk.Descriptor()
 	for i := range d.Replicas() {

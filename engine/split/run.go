@@ -65,7 +65,7 @@ func (r *Run) Tables() []*catalog.TableVersion { return r.tables }
 // Read is what the fragments have read, and how many there were.
 func (r *Run) Read() (noderpc.FragmentProgress, int64) { return r.progress, r.fragments }
 
-// Check tells whether everything that was read of the results so far was the results, and what they were made of.
+// Check reports whether everything that was read of the results so far was the results, and what they were made of.
 func (r *Run) Check() error {
 	for _, f := range r.remote {
 		if err := f.Check(); err != nil {
@@ -246,8 +246,9 @@ func Only(err error) bool {
 		errors.As(err, &state) && slices.Contains([]string{"53200", catalog.ErrLenderGone.SQLState()}, state.SQLState())
 }
 
-// repeatedHere tells whether a fragment that failed at another node is run by this one. A page that the other does not
-// find may have gone because this node was given up, and its lease with it: whoever asks for the page here learns that.
+// repeatedHere reports whether a fragment that failed at another node is run by this one. A page that the other does
+// not find may have gone because this node was given up, and its lease with it: whoever asks for the page here learns
+// that.
 func repeatedHere(err error) bool { return unreachable(err) || errors.Is(err, hugetable.ErrLost) }
 
 // unreachable tells that the node was not heard, which says nothing about the fragment.

@@ -118,7 +118,7 @@ func Columns() map[string]*arrow.Schema {
 	return columns
 }
 
-// Has tells whether there is a table of that name.
+// Has reports whether there is a table of that name.
 func Has(name string) bool { return tables[strings.ToLower(name)].rows != nil }
 
 // Scan gives a table's rows as they are when they are read; false: there is none of that name.

@@ -54,7 +54,7 @@ func (n *Node) New(to *account.Session) *Transaction {
 // Next says that another statement begins, which sees what was committed by now.
 func (t *Transaction) Next() { t.stale = t.moves() }
 
-// moves tells whether there can be a newer snapshot.
+// moves reports whether there can be a newer snapshot.
 func (t *Transaction) moves() bool {
 	return t.Lease != nil && (t.Changes == nil || t.Changes.ByRows())
 }

@@ -75,7 +75,7 @@ func (q *Queue) Flow() *Flow { return &Flow{queue: q, at: -1, in: make(chan stru
 
 func (f *Flow) lane() *lane { return f.queue.lanes[f.on] }
 
-// last tells whether the flow is in the lane whose turns may take any time.
+// last reports whether the flow is in the lane whose turns may take any time.
 func (f *Flow) last() bool { return f.on == len(f.queue.lanes)-1 }
 
 // Enter waits for a place for a turn, which is expected to take a time at least. Call Leave when it is over. Within a

@@ -50,7 +50,7 @@ func lanes(places int) []turn.Lane {
 	return []turn.Lane{{Most: short, Places: places}, {Most: medium, Places: places}, {Places: places}}
 }
 
-// enters tells whether a flow need not wait.
+// enters reports whether a flow need not wait.
 func enters(f *turn.Flow, atLeast time.Duration) bool {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

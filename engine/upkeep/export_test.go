@@ -34,7 +34,7 @@ func PartsOf(pieces int, counts ...int) (lengths []int, err error) {
 	return lengths, err
 }
 
-// Full tells whether an error of a space says which node is full.
+// Full reports whether an error of a space says which node is full.
 func Full(err error) (node string) {
 	if space, ok := spaceError("n", err).(*noSpace); ok {
 		return space.node

@@ -98,7 +98,7 @@ func (c *compactor) isFine(v *catalog.TableVersion) bool {
 	return known && number == v.Version()
 }
 
-// look gives each table that has changed its turn, and tells whether one of them wants another one.
+// look gives each table that has changed its turn, and reports whether one of them wants another one.
 func (c *compactor) look(ctx context.Context, now time.Time) (again bool) {
 	k := c.keeper
 	me, nodes := 0, 1
@@ -172,7 +172,7 @@ func (k *Keeper) Vacuum(ctx context.Context, statement string, tables []*catalog
 	return err
 }
 
-// foldTable folds run after run until there is none, and tells whether that is so: in the background a table has its
+// foldTable folds run after run until there is none, and reports whether that is so: in the background a table has its
 // turn, and who asked waits for as many runs as there were, not for those that writers make meanwhile.
 func (k *Keeper) foldTable(ctx context.Context, name catalog.TableName, asked bool) (over bool, err error) {
 	turn := foldTurn
@@ -368,7 +368,7 @@ func (k *Keeper) foldSpace(ctx context.Context, p placement.Placement, bytes map
 	return k.node.SpaceOf(ctx, best)
 }
 
-// isUndefined tells whether an error says that there is no such table.
+// isUndefined reports whether an error says that there is no such table.
 func isUndefined(err error) bool {
 	var told interface{ SQLState() string }
 	return errors.As(err, &told) && told.SQLState() == catalog.ErrUndefinedTable.SQLState()

@@ -73,7 +73,7 @@ func OriginOf(q *lineage.Query, rows int64, name catalog.TableName, of []*catalo
 	return &lineage.Origin{Rows: rows, Query: q}
 }
 
-// Derived tells whether all rows of a table are those of one query.
+// Derived reports whether all rows of a table are those of one query.
 func Derived(v *catalog.TableVersion, words string) bool {
 	list := v.Origins()
 	return len(list) == 1 && list[0].Chunks == v.NumChunks() && list[0].Words == words && v.DeletedRows() == 0
@@ -374,7 +374,7 @@ func (r *reloading) replace(ctx context.Context) error {
 	return r.change.tx.ReplaceChunks(ctx, t.Name, r.made)
 }
 
-// anyLost tells whether memory of the cluster is held for lost, so that tables may lack chunks: a look that costs
+// anyLost reports whether memory of the cluster is held for lost, so that tables may lack chunks: a look that costs
 // nothing.
 func (k *Keeper) anyLost() bool {
 	if k.reader.Damage().Any() {

@@ -47,7 +47,7 @@ const (
 	tablesRemembered = 4096
 )
 
-// Repairs tells whether there is anything for Repair to do.
+// Repairs reports whether there is anything for Repair to do.
 func (k *Keeper) Repairs() bool { return k.node != nil && k.node.Self != nil && k.repairAfter >= 0 }
 
 // Repair looks after all tables until ctx ends. Preconditions: Repairs.

@@ -77,7 +77,7 @@ func (s *sortedPages) of(v *catalog.TableVersion, wanted [][]int) map[catalog.Pa
 	return s.pages
 }
 
-// ordersDue tells whether chunks of a version may have other orders than they are to have. Of a small table it costs
+// ordersDue reports whether chunks of a version may have other orders than they are to have. Of a small table it costs
 // nothing: a node may have thousands of them.
 func ordersDue(v *catalog.TableVersion) bool {
 	if v.StoredRows() < sortedRows && !v.HasOrders() {
@@ -110,7 +110,7 @@ func ordersOf(table catalog.Table) (wanted [][]int, err error) {
 	return wanted, nil
 }
 
-// orderTable gives some chunks of a table their orders, and tells whether that were all.
+// orderTable gives some chunks of a table their orders, and reports whether that were all.
 func (k *Keeper) orderTable(ctx context.Context, name catalog.TableName, known *sortedPages) (over bool, err error) {
 	err = k.changeTable(ctx, name, func(ctx context.Context, c *tableChange) error {
 		made, all, err := k.sort(ctx, c.read, c.v, sortedStep, known)
@@ -243,7 +243,7 @@ func (k *Keeper) sorted(ctx context.Context, by *reader.Readings, v *catalog.Tab
 	return v.WithOrders(p.Chunk, isWanted, add...)
 }
 
-// canExtend tells whether a chunk can get extents wherever it lies.
+// canExtend reports whether a chunk can get extents wherever it lies.
 func (k *Keeper) canExtend(c *catalog.Chunk) bool {
 	for i := range c.Replicas() {
 		first := c.Descriptor().ExtentsOf(i)[0]

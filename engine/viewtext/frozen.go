@@ -40,7 +40,7 @@ type Uses struct {
 	Names map[string]bool
 }
 
-// Of tells whether the query may mean a column.
+// Of reports whether the query may mean a column.
 func (u Uses) Of(column string) bool { return u.Reads && (u.Any || u.Names[strings.ToLower(column)]) }
 
 // mention is a table's name in a view's text.
@@ -239,7 +239,7 @@ func (w *Writer) frozen(ctx context.Context, text string, m mention, list string
 	return text[:m.start] + inner + text[m.end:]
 }
 
-// Same tells whether two queries put out columns of the same names and types.
+// Same reports whether two queries put out columns of the same names and types.
 func Same(a, b *arrow.Schema) bool {
 	if a.NumFields() != b.NumFields() {
 		return false
@@ -253,7 +253,7 @@ func Same(a, b *arrow.Schema) bool {
 	return true
 }
 
-// ReadsOwn tells whether a view that the session has for itself reads a table; its name.
+// ReadsOwn reports whether a view that the session has for itself reads a table; its name.
 func (w *Writer) ReadsOwn(ctx context.Context, table catalog.TableName) (string, error) {
 	own, err := w.OwnViews(ctx)
 	for _, v := range own {

@@ -77,7 +77,7 @@ func (w *Writer) readersOf(view *catalog.View) (readers []*catalog.View) {
 	return readers
 }
 
-// keep has a view show what it showed, and tells whether it does; the error says why not, or what went wrong after.
+// keep has a view show what it showed, and reports whether it does; the error says why not, or what went wrong after.
 func (w *Writer) keep(ctx context.Context, tx *catalog.Transaction, v *catalog.View, replaced catalog.TableName,
 	had []Item, shown *arrow.Schema, asked Asked) (kept bool, err error) {
 	text := v.SQL

@@ -86,7 +86,7 @@ func (w *Writer) WithName(ctx context.Context, view *catalog.View, from, to cata
 	return text, nil
 }
 
-// isMentionOf tells whether a name in a view's query means the table. Views of former catalogs have names without
+// isMentionOf reports whether a name in a view's query means the table. Views of former catalogs have names without
 // schemas.
 func isMentionOf(m duckdb.Mention, w *catalog.View, table catalog.TableName) bool {
 	schema := m.Schema

@@ -412,7 +412,7 @@ func (p *Pool) Status() []Status {
 	return list
 }
 
-// IsCrash tells whether a statement failed because its worker ended under it.
+// IsCrash reports whether a statement failed because its worker ended under it.
 func IsCrash(err error) (*Crash, bool) {
 	var c *Crash
 	return c, errors.As(err, &c)

@@ -280,7 +280,7 @@ func (r *Result) Close() {
 	}
 }
 
-// crashed tells whether the worker ended under the statement, and nobody wanted it to.
+// crashed reports whether the worker ended under the statement, and nobody wanted it to.
 func (r *Result) crashed() *Crash {
 	r.mu.Lock()
 	defer r.mu.Unlock()

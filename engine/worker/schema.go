@@ -91,7 +91,7 @@ func renamedType(t arrow.DataType, from, to string) arrow.DataType {
 	return t // DuckDB makes no others
 }
 
-// names tells whether the metadata of some field, or of one inside of it, has such a key.
+// names reports whether the metadata of some field, or of one inside of it, has such a key.
 func names(fields []arrow.Field, key string) bool {
 	for _, f := range fields {
 		for _, k := range f.Metadata.Keys() {

@@ -14,7 +14,7 @@ import (
 // session's settings and on nothing else that the session has. The rest runs in the node, as without workers.
 // docs/sql.md says which is which.
 
-// Mentions tells whether a name stands in a text, whatever it means there.
+// Mentions reports whether a name stands in a text, whatever it means there.
 func Mentions(text, name string) bool {
 	for len(text) >= len(name) {
 		at := strings.IndexAny(text, name[:1]+strings.ToUpper(name[:1]))
@@ -53,7 +53,7 @@ func setOf(list ...string) map[string]bool {
 	return keys
 }
 
-// stays tells whether a name, in lower case, is one of those.
+// stays reports whether a name, in lower case, is one of those.
 func stays(w statement.Word, name string, quoted bool) bool {
 	switch {
 	case stayingWords[name], name == "user" && !quoted, w.After == "." && stayingSchemas[name],
@@ -66,7 +66,7 @@ func stays(w statement.Word, name string, quoted bool) bool {
 	return slices.ContainsFunc(stayingPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// Leaves tells whether a text is one of those; named are the names in it, in lower case.
+// Leaves reports whether a text is one of those; named are the names in it, in lower case.
 func Leaves(text string) (named map[string]bool, ok bool) {
 	words := statement.Words(text)
 	if len(words) == 0 || !slices.Contains(leavingHeads, strings.ToLower(words[0].Name)) {
@@ -91,7 +91,7 @@ func namesIn(words []statement.Word, text string) (named map[string]bool, ok boo
 	return named, true
 }
 
-// ViewsLeave tells whether no view that a query may name asks for what must stay: views' queries are the query's.
+// ViewsLeave reports whether no view that a query may name asks for what must stay: views' queries are the query's.
 func (w *Workforce) ViewsLeave(named map[string]bool, contents *catalog.Contents) bool {
 	for _, view := range contents.Views() {
 		if named[strings.ToLower(view.Name.Name)] && !w.viewLeaves(view.SQL, contents, nil) {

@@ -130,7 +130,7 @@ func (n *narrowed) take(column arrow.Array) (arrow.Array, error) {
 	return n.keep(a), nil
 }
 
-// gathers tells whether gather knows how to move values of the type.
+// gathers reports whether gather knows how to move values of the type.
 func gathers(t arrow.DataType) bool {
 	switch t := t.(type) {
 	case *arrow.BooleanType, *arrow.StringType, *arrow.LargeStringType, arrow.BinaryViewDataType:

@@ -273,7 +273,7 @@ func double(v plan.Value) float64 {
 	return float64(int64(num.LowBits())) / math.Pow10(int(scale))
 }
 
-// fits tells whether an integer is a value of an integer type.
+// fits reports whether an integer is a value of an integer type.
 func fits(i int64, t arrow.DataType) bool {
 	f, ok := t.(arrow.FixedWidthDataType)
 	if !ok || f.BitWidth() >= 64 {

@@ -29,7 +29,7 @@ func TestAnEstimateIsNoPromise(t *testing.T) {
 	}
 }
 
-// checkless tells whether DuckDB plans a query with a sum that does not look for overflows.
+// checkless reports whether DuckDB plans a query with a sum that does not look for overflows.
 func checkless(t *testing.T, c *duckdb.Connection, sql string) bool {
 	return strings.Contains(strings.Join(ask(t, c, "EXPLAIN "+sql), "\n"), "sum_no_overflow")
 }

@@ -47,7 +47,7 @@ var integers = map[bindings.Type]holding{
 	bindings.TypeUHugeInt: {bits: 128, unsigned: true},
 }
 
-// has tells whether the type holds the number that Parts gave.
+// has reports whether the type holds the number that Parts gave.
 func (h holding) has(unscaled *big.Int, scale int) bool {
 	if h.bits == 0 {
 		return scale <= h.fraction && len(new(big.Int).Abs(unscaled).String())-scale <= h.whole

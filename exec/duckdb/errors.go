@@ -238,7 +238,7 @@ func parseError(text string) error {
 	return e
 }
 
-// IsCanceled tells whether err is the end of an interrupted statement.
+// IsCanceled reports whether err is the end of an interrupted statement.
 func IsCanceled(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.State == "57014"

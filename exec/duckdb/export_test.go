@@ -41,7 +41,7 @@ func (c *Connection) BeginExhausted(reason *Error) (end func()) {
 	return c.end
 }
 
-// Strike is what the warden does when C code has more than it may have. It tells whether somebody was told to end.
+// Strike is what the warden does when C code has more than it may have. It reports whether somebody was told to end.
 func Strike() bool { return processWarden.strike(1, 0) }
 
 // TypeNames are the names in SQL of the types that the statement told of its columns; empty where they have none here.
@@ -54,7 +54,7 @@ func (s *Statement) TypeNames() []string {
 	return names
 }
 
-// AdmitMemory tells whether a block may be allocated, and AskedMemory how often the allocators were asked.
+// AdmitMemory reports whether a block may be allocated, and AskedMemory how often the allocators were asked.
 var AdmitMemory, AskedMemory = admitMemory, askedMemory
 
 // NewIsJemalloc tells where operator new takes memory from.

@@ -21,7 +21,7 @@ func (db *Database) note(err error) {
 	db.failing.Do(func() { close(db.failed) })
 }
 
-// takes tells whether the database still takes statements.
+// takes reports whether the database still takes statements.
 func (db *Database) takes() bool {
 	c, err := db.connect()
 	if err != nil {

@@ -121,14 +121,14 @@ func (i integer) rangeOf(low, high *int64) (from int64, span uint64, none bool) 
 	return from, span, false
 }
 
-// comparable tells whether the scan can evaluate f.Compare.
+// comparable reports whether the scan can evaluate f.Compare.
 func (s *Scan) comparable(f *Filter) bool {
 	t := s.Schema.Field(f.Column).Type
 	i, ok := integerOf(t)
 	return ok && f.Compare != Uncompared && i.signed && i.width >= 4 && arrow.TypeEqual(t, s.Schema.Field(f.Other).Type)
 }
 
-// hasValidity tells whether arrays of the type have a validity bitmap as their first buffer.
+// hasValidity reports whether arrays of the type have a validity bitmap as their first buffer.
 func hasValidity(t arrow.DataType) bool {
 	switch t.ID() {
 	case arrow.NULL, arrow.SPARSE_UNION, arrow.DENSE_UNION, arrow.RUN_END_ENCODED, arrow.EXTENSION:

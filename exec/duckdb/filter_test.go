@@ -409,7 +409,7 @@ func TestBuildKeySet(t *testing.T) {
 	})
 }
 
-// mustHold tells whether a filter is of a kind and on a column where the scan has no reason to leave it out.
+// mustHold reports whether a filter is of a kind and on a column where the scan has no reason to leave it out.
 func mustHold(f duckdb.Filter) bool {
 	switch {
 	case f.Keep != nil:

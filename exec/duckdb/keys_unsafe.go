@@ -50,7 +50,7 @@ func (k *KeySet) Bytes() int64 {
 	return size
 }
 
-// Contains tells whether key is in the set.
+// Contains reports whether key is in the set.
 func (k *KeySet) Contains(key int64) bool {
 	found := bool(C.csm_keys_contain(k.c, C.int64_t(key)))
 	runtime.KeepAlive(k)

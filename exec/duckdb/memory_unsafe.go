@@ -42,17 +42,17 @@ func beyondBound() int64 { return int64(C.csm_memory_beyond()) }
 // giveBackMemory returns to the system what C's allocators keep of what was freed.
 func giveBackMemory() { C.csm_memory_give_back() }
 
-// GiveBackThread returns what C code keeps for the thread that calls, and tells whether any of that is with the
+// GiveBackThread returns what C code keeps for the thread that calls, and reports whether any of that is with the
 // allocators now, for GiveBack.
 func GiveBackThread() bool { return bool(C.csm_memory_give_back_thread()) }
 
 // GiveBack returns to the system what C's allocators keep of what was freed.
 func GiveBack() { giveBackMemory() }
 
-// admitMemory tells whether a block of so many bytes may be allocated.
+// admitMemory reports whether a block of so many bytes may be allocated.
 func admitMemory(bytes int64) bool { return bool(C.csm_memory_admit(C.int64_t(bytes))) }
 
-// newIsJemalloc tells whether C++'s operator new takes memory from the allocator of DuckDB's buffers.
+// newIsJemalloc reports whether C++'s operator new takes memory from the allocator of DuckDB's buffers.
 func newIsJemalloc() bool { return bool(C.csm_memory_new_is_jemalloc()) }
 
 // askedMemory is how often the allocators were asked.

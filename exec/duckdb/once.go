@@ -37,7 +37,7 @@ func (s *Statement) renew(ctx context.Context) error {
 	return nil
 }
 
-// runsOnce tells whether the plan, or as much as the text, has an ASOF join.
+// runsOnce reports whether the plan, or as much as the text, has an ASOF join.
 func (s *Statement) runsOnce(ctx context.Context) bool {
 	if strings.Contains(strings.ToLower(s.sql), "asof") {
 		return true

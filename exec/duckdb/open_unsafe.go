@@ -174,7 +174,7 @@ func (s *Scan) openChunk(chunk int, wanted []int, out *C.struct_csm_chunk) (err 
 	return nil
 }
 
-// numbers tells whether a column is the number of each row.
+// numbers reports whether a column is the number of each row.
 func (s *Scan) numbers(column int) bool { return s.Number != nil && column == s.Schema.NumFields()-1 }
 
 // stored are the columns that Open is asked for.

@@ -212,7 +212,7 @@ func castValue(value bindings.Value, kind bindings.LogicalType) (cast bindings.V
 	return bindings.Value{Ptr: unsafe.Pointer(made)}, made != nil // SAFETY: the library's own pointer
 }
 
-// sameValue tells whether two values of one type have one text.
+// sameValue reports whether two values of one type have one text.
 func sameValue(a, b bindings.Value) bool {
 	return bool(C.csm_same_value(C.duckdb_value(a.Ptr), C.duckdb_value(b.Ptr)))
 }
@@ -221,7 +221,7 @@ func sameType(a, b bindings.LogicalType) bool {
 	return bool(C.csm_same_type(C.duckdb_logical_type(a.Ptr), C.duckdb_logical_type(b.Ptr)))
 }
 
-// kept tells whether the result's columns are of the types that the statement told.
+// kept reports whether the result's columns are of the types that the statement told.
 func (p promise) kept(result *C.struct_csm_result) bool {
 	if len(p.types) == 0 {
 		return bool(C.csm_same_columns(result, nil, 0))

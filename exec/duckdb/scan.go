@@ -65,7 +65,7 @@ func (s *Scan) estimate() int64 {
 	return s.Rows
 }
 
-// isString tells whether a column's bytes go through our own string loops instead of DuckDB's conversion.
+// isString reports whether a column's bytes go through our own string loops instead of DuckDB's conversion.
 func isString(f arrow.Field) bool {
 	if name, marked := f.Metadata.GetValue(normal.ExtensionName); marked && name != normal.JSON {
 		return false // DuckDB knows what they are

@@ -36,7 +36,7 @@ func (c *Connection) unoptimized(sql string) (*Statement, error) {
 }
 
 // optimize switches DuckDB's optimizer on or off before a statement is planned, which may also be when it is
-// started. It tells whether DuckDB obeyed, which it does not in a transaction in which a statement has failed.
+// started. It reports whether DuckDB obeyed, which it does not in a transaction in which a statement has failed.
 func (c *Connection) optimize(on bool) bool {
 	if c.plain == !on {
 		return true
@@ -54,7 +54,7 @@ func (c *Connection) optimize(on bool) bool {
 	return true
 }
 
-// multiplies tells whether the plan that DuckDB makes of the query now, without its optimizer, may have a product
+// multiplies reports whether the plan that DuckDB makes of the query now, without its optimizer, may have a product
 // of tables that it has not with it.
 func (c *Connection) multiplies(sql string) bool {
 	without, known := c.products(sql)

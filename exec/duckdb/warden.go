@@ -86,7 +86,7 @@ func (w *warden) leave(db *Database) {
 	}
 }
 
-// change gives a database another account, and tells whether C code is within the bound then. False: it is as it was.
+// change gives a database another account, and reports whether C code is within the bound then. False: it is as it was.
 func (w *warden) change(db *Database, bytes int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

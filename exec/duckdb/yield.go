@@ -92,8 +92,8 @@ var memoryNames = []string{memorySetting, "max_memory"}
 // settingVerbs begin statements that set, or that hold others which do.
 var settingVerbs = map[string]bool{"set": true, "reset": true, "pragma": true, "prepare": true, "execute": true, "call": true, "explain": true, "analyze": true}
 
-// setsMemory tells whether sql might set what DuckDB may have: a statement that can set something and mentions it. The
-// configuration is locked but for this, because Yield sets it.
+// setsMemory reports whether sql might set what DuckDB may have: a statement that can set something and mentions it.
+// The configuration is locked but for this, because Yield sets it.
 func setsMemory(sql string) bool {
 	folded := lex.Fold(sql)
 	if !strings.Contains(folded, memoryNames[0]) && !strings.Contains(folded, memoryNames[1]) {

@@ -97,7 +97,7 @@ func (b *binder) column(ref *pg.ColumnRef) bound {
 
 const usersType = "a column of a user-defined type"
 
-// isUsers tells whether a column has a user-defined type, whose codes are no values.
+// isUsers reports whether a column has a user-defined type, whose codes are no values.
 func isUsers(t arrow.DataType) bool { return t.ID() == arrow.EXTENSION }
 
 // project gives the position of a column among those to be read.

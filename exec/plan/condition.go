@@ -342,7 +342,7 @@ func (a *analyzer) own(q *bind.Query, n *pg.Node) (bind.Ref, bool) {
 	return r, r.Certain && r.Query == q && r.Column.Item != nil && (cast == nil || a.keepsType(r, cast.TypeName))
 }
 
-// keepsType tells whether a cast to a type changes nothing of a column.
+// keepsType reports whether a cast to a type changes nothing of a column.
 func (a *analyzer) keepsType(r bind.Ref, to *pg.TypeName) bool {
 	kept, ok := castsThatKeep[typeName(to)]
 	targets := a.trace(r.Column)

@@ -105,14 +105,14 @@ func numberJoins(scans []Scan, occurrences []*occurrence) {
 	}
 }
 
-// transitive tells whether what equals the column between equals what that equals. DuckDB compares values of two
+// transitive reports whether what equals the column between equals what that equals. DuckDB compares values of two
 // types in a third: a BIGINT equals a DOUBLE that is the next one to it, and so do its neighbours.
 func transitive(scans []Scan, i int, first, second Join) bool {
 	between := &scans[first.Other].Relation.Columns[first.Match]
 	return alike(&scans[i].Relation.Columns[first.Column], between) && alike(between, &scans[second.Other].Relation.Columns[second.Match])
 }
 
-// alike tells whether values of two columns are equal to SQL just when they are the same value. Of one type they
+// alike reports whether values of two columns are equal to SQL just when they are the same value. Of one type they
 // are, for that is what its equality says; integers are compared in a type that holds both.
 func alike(a, b *Column) bool {
 	if a.Mark != b.Mark {

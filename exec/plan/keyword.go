@@ -2,7 +2,7 @@ package plan
 
 import "strings"
 
-// IsKeyword tells whether a name is a keyword of DuckDB's: it writes such a name in quotes when it makes up a
+// IsKeyword reports whether a name is a keyword of DuckDB's: it writes such a name in quotes when it makes up a
 // column's name from an expression.
 func IsKeyword(name string) bool { return duckDBKeywords[strings.ToLower(name)] }
 

@@ -44,7 +44,7 @@ func (s *Statement) Names() *bind.Statement {
 // Item is the mention of a table that a scan is for.
 func (s *Statement) Item(scan int) *bind.Item { return s.items[scan] }
 
-// ReadsOnly tells whether the statement reads the tables that it has scans of, and nothing else.
+// ReadsOnly reports whether the statement reads the tables that it has scans of, and nothing else.
 func (s *Statement) ReadsOnly() bool {
 	s.bind()
 	return s.err == nil && !slices.ContainsFunc(s.names.Items, func(it *bind.Item) bool {

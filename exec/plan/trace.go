@@ -177,7 +177,7 @@ func (j *judging) look(m protoreflect.Message, own bool) {
 	}
 }
 
-// isKey tells whether a column is one of those that a query groups by.
+// isKey reports whether a column is one of those that a query groups by.
 func (a *analyzer) isKey(q *bind.Query, c bind.Column) bool {
 	if q.Stmt.GroupDistinct {
 		return false
@@ -199,7 +199,7 @@ func (a *analyzer) isKey(q *bind.Query, c bind.Column) bool {
 	return false
 }
 
-// onlyOutput tells whether a place in the select list is that in the output, too: no star is before it.
+// onlyOutput reports whether a place in the select list is that in the output, too: no star is before it.
 func (a *analyzer) onlyOutput(q *bind.Query, target int) bool {
 	for _, n := range q.Stmt.TargetList[:target+1] {
 		if bind.IsStar(n.GetResTarget().GetVal().GetColumnRef()) {

@@ -135,7 +135,7 @@ func (c *client) ask(t *tally, sql string) error {
 	return c.ready(t)
 }
 
-// wasRefused is ask, and tells whether anything was refused: then what sql was to make is not there.
+// wasRefused is ask, and reports whether anything was refused: then what sql was to make is not there.
 func (c *client) wasRefused(t *tally, sql string) (bool, error) {
 	before := c.refusals
 	err := c.ask(t, sql)

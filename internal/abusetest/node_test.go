@@ -162,7 +162,7 @@ func (n *node) stop() {
 	require.NotContains(n.t, n.output.String(), "recovered from a panic")
 }
 
-// alive tells whether the process still runs.
+// alive reports whether the process still runs.
 func (n *node) alive() bool {
 	select {
 	case <-n.ended:

@@ -161,7 +161,7 @@ func (c *checker) object(key Key) *versions {
 	return v
 }
 
-// effective tells whether the transaction is known to have committed (AN3).
+// effective reports whether the transaction is known to have committed (AN3).
 func (c *checker) effective(number int) bool {
 	t := &c.history[number]
 	if t.Outcome != Unknown {

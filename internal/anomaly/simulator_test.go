@@ -256,7 +256,7 @@ func (d *database) end(s *session) {
 	}
 }
 
-// conflicts tells whether a commit must fail.
+// conflicts reports whether a commit must fail.
 func (d *database) conflicts(s *session) bool {
 	changed := func(key anomaly.Key) bool { return !slices.Equal(d.newest()[key], d.states[s.snapshot][key]) }
 	wrote := len(s.own) > 0

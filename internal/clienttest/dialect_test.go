@@ -26,7 +26,7 @@ func (d *ownDuckDB) ask(t *testing.T, sql string) []string {
 	return lines
 }
 
-// section tells whether a document has a row with a name under a heading that has another one.
+// section reports whether a document has a row with a name under a heading that has another one.
 func section(document *sqllist.Document, heading, name string) bool {
 	return slices.ContainsFunc(document.Rows, func(row *sqllist.Row) bool {
 		return strings.Contains(row.Section, heading) && slices.ContainsFunc(row.Names(), func(n string) bool { return strings.EqualFold(n, name) })

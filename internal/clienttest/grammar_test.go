@@ -181,7 +181,7 @@ func TestSynopsesAreWhole(t *testing.T) {
 // aliases begin the same command in other words.
 var aliases = map[string]string{"RELEASE SAVEPOINT": "RELEASE", "ROLLBACK TO SAVEPOINT": "ROLLBACK", "SET TRANSACTION": "SET"}
 
-// begins tells whether a statement is one of a command.
+// begins reports whether a statement is one of a command.
 func begins(sql, command string) bool {
 	sql = strings.NewReplacer("CREATE TEMP ", "CREATE ", "CREATE TEMPORARY ", "CREATE ", "CREATE UNLOGGED ", "CREATE ").Replace(sql)
 	return strings.HasPrefix(sql+" ", command+" ") || aliases[command] != "" && strings.HasPrefix(sql, aliases[command]+" ")

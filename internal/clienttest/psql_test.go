@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// psql runs PostgreSQL's own client; ok tells whether it succeeded.
+// psql runs PostgreSQL's own client; ok reports whether it succeeded.
 func psql(t *testing.T, in string, args ...string) (out, errOut string, ok bool) {
 	t.Helper()
 	path := tool(t, "psql", "postgresql-client")

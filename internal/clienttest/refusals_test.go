@@ -48,9 +48,9 @@ var (
 // unnamed are refusals that cannot have the name, with the reason.
 var unnamed = map[string]string{"`?-`": "DuckDB reads ? as a parameter"}
 
-// names tells whether the error speaks of what is refused: a word of the code spans of the line's first cell, or, where
-// it has none, of the example; the verbs that many statements begin with do not count. What is not there is named by
-// its own name.
+// names reports whether the error speaks of what is refused: a word of the code spans of the line's first cell, or,
+// where it has none, of the example; the verbs that many statements begin with do not count. What is not there is named
+// by its own name.
 func names(row *sqllist.Row, example sqllist.Example, got tried) bool {
 	state, message, _ := strings.Cut(got.text, ": ")
 	for _, m := range quotedName.FindAllStringSubmatch(message, -1) {

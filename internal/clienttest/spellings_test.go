@@ -234,7 +234,7 @@ func TestKeywordsAreNames(t *testing.T) {
 	require.Greater(t, tried, 1000)
 }
 
-// isName tells whether a word is a name to PostgreSQL's parser: it is the same with quotes. User is a function.
+// isName reports whether a word is a name to PostgreSQL's parser: it is the same with quotes. User is a function.
 func isName(sql, word string) bool {
 	bare, err := pg.ParseToJSON(fmt.Sprintf(sql, word))
 	quoted, also := pg.ParseToJSON(fmt.Sprintf(sql, `"`+word+`"`))

@@ -160,7 +160,7 @@ func Named(word string) (number uint64, ok bool) {
 	return number, err == nil
 }
 
-// Calls tells whether a text has a type's name in it; call is NameOf, or empty: no text has that.
+// Calls reports whether a text has a type's name in it; call is NameOf, or empty: no text has that.
 func Calls(text, call string) bool {
 	for call != "" {
 		_, behind, found := strings.Cut(text, call)
@@ -187,7 +187,7 @@ func (t *Type) Words() []string {
 	return append(words, t.mark())
 }
 
-// IsMark tells whether a word is the mark of a type.
+// IsMark reports whether a word is the mark of a type.
 func IsMark(word string) bool { return strings.HasPrefix(word, MarkHead) }
 
 func (t *Type) mark() string {
@@ -277,7 +277,7 @@ func OnlyOne(sql string) *Type {
 	}
 }
 
-// Any tells whether a type is one, or has one in it.
+// Any reports whether a type is one, or has one in it.
 func Any(t arrow.DataType) bool {
 	switch t := t.(type) {
 	case *Type:
@@ -365,7 +365,7 @@ func (*Type) Deserialize(storage arrow.DataType, data string) (arrow.ExtensionTy
 	return Decode(data)
 }
 
-// SameStates tells whether the columns of two tables that have the same types have them in the same states.
+// SameStates reports whether the columns of two tables that have the same types have them in the same states.
 func SameStates(a, b *arrow.Schema) bool {
 	if a == b || a.NumFields() != b.NumFields() {
 		return a == b
@@ -381,7 +381,7 @@ func SameStates(a, b *arrow.Schema) bool {
 	return true
 }
 
-// Has tells whether a column of a table has such a type.
+// Has reports whether a column of a table has such a type.
 func Has(columns *arrow.Schema) bool {
 	return slices.ContainsFunc(columns.Fields(), func(f arrow.Field) bool { return Any(f.Type) })
 }

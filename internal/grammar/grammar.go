@@ -217,7 +217,7 @@ func Leave(sql string, most int) (shorter []Shorter, err error) {
 	return fewest(shorter), nil
 }
 
-// replaces tells whether what a text has more is other values of fields whose values it lacks: JOIN_INNER for
+// replaces reports whether what a text has more is other values of fields whose values it lacks: JOIN_INNER for
 // JOIN_FULL.
 func replaces(more, without []Option) bool {
 	for _, o := range more {

@@ -113,7 +113,7 @@ func words(text string) map[string]bool {
 	return set
 }
 
-// unwritable tells whether an option is one that no client can write.
+// unwritable reports whether an option is one that no client can write.
 func unwritable(option string) bool {
 	if unwritten[option] {
 		return true

@@ -21,8 +21,8 @@ type Mutation struct {
 	File string
 	// Old stands there once.
 	Old string
-	// New takes its place. ON in it tells whether this mutation is the one that runs, and PICK(ON, fault, right) is one
-	// of two values. Empty: Old, which is whole statements, is left out.
+	// New takes its place. ON in it reports whether this mutation is the one that runs, and PICK(ON, fault, right) is
+	// one of two values. Empty: Old, which is whole statements, is left out.
 	New string
 	// Breaks is the invariant that does not hold then, as doc.go of its package has it.
 	Breaks string

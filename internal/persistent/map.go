@@ -83,7 +83,7 @@ func (m Map[K, V]) Of(key K) V {
 	return value
 }
 
-// Has tells whether there is a key.
+// Has reports whether there is a key.
 func (m Map[K, V]) Has(key K) bool {
 	_, ok := m.Get(key)
 	return ok
@@ -119,7 +119,7 @@ func (m Map[K, V]) From(first K) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) { m.from(m.root, first, yield) }
 }
 
-// Is tells whether two maps are one, without looking into them: if not they may still have the same values.
+// Is reports whether two maps are one, without looking into them: if not they may still have the same values.
 func (m Map[K, V]) Is(other Map[K, V]) bool { return m.root == other.root }
 
 // Change is a key of which two maps have different values, or only one of them has one.

@@ -1,4 +1,4 @@
-// Package spelling tells whether a name may be another one, mistyped.
+// Package spelling reports whether a name may be another one, mistyped.
 //
 // # Words
 //

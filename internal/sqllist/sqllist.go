@@ -155,7 +155,7 @@ func (r *Row) Names() (names []string) {
 	return names
 }
 
-// Covers tells whether one of the row's names is name, or a pattern that it matches: exactly says which.
+// Covers reports whether one of the row's names is name, or a pattern that it matches: exactly says which.
 func (r *Row) Covers(name string) (covers, exactly bool) {
 	for _, n := range r.Names() {
 		if strings.EqualFold(n, name) {

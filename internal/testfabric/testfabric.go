@@ -21,7 +21,7 @@ func FromEnvironment() memregion.FabricKind {
 	return memregion.FabricKind(text)
 }
 
-// Coherent tells whether processes on the fabric see each other's stores by themselves.
+// Coherent reports whether processes on the fabric see each other's stores by themselves.
 func Coherent() bool {
 	kind, _, err := memregion.ParseFabric(string(FromEnvironment()))
 	return err == nil && kind.HardwareCoherent()

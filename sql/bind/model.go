@@ -138,7 +138,7 @@ type Item struct {
 	unnamed bool // columns have names that DuckDB made up
 }
 
-// HasNames tells whether the text can name each column: DuckDB makes up no name, and none is given twice.
+// HasNames reports whether the text can name each column: DuckDB makes up no name, and none is given twice.
 func (it *Item) HasNames() bool { return !it.Open && !it.doubled && !it.unnamed }
 
 // Column is a column of an item; Item nil: none.

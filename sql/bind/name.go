@@ -127,7 +127,7 @@ func wordAfter(sql string, at int) string {
 // about longer names is not what DuckDB will see (bind.N3).
 const MaxTreeName = 63
 
-// agrees tells whether the text's name is the tree's name. The tree has folded unquoted letters.
+// agrees reports whether the text's name is the tree's name. The tree has folded unquoted letters.
 func (n Name) agrees(v *pg.RangeVar) bool {
 	want := []string{v.Catalogname, v.Schemaname, v.Relname}[3-min(len(n.Parts), 3):]
 	if len(n.Parts) > 3 {
@@ -141,7 +141,7 @@ func (n Name) agrees(v *pg.RangeVar) bool {
 	return true
 }
 
-// IsDialectJoin tells whether a word is a join type to DuckDB where PostgreSQL's grammar reads an alias (FROM a ANTI
+// IsDialectJoin reports whether a word is a join type to DuckDB where PostgreSQL's grammar reads an alias (FROM a ANTI
 // JOIN b).
 func IsDialectJoin(word string) bool {
 	switch strings.ToLower(word) {
@@ -151,12 +151,12 @@ func IsDialectJoin(word string) bool {
 	return false
 }
 
-// IsStar tells whether a reference is * or t.*.
+// IsStar reports whether a reference is * or t.*.
 func IsStar(ref *pg.ColumnRef) bool {
 	return len(ref.GetFields()) > 0 && ref.Fields[len(ref.Fields)-1].GetAStar() != nil
 }
 
-// plain tells whether a name is one that DuckDB makes up for no expression: a word.
+// plain reports whether a name is one that DuckDB makes up for no expression: a word.
 func plain(name string) bool {
 	for i := range len(name) {
 		if c := name[i]; !lex.IsNamePart(c) || c >= 0x80 || c == '$' {

@@ -142,7 +142,7 @@ func (b *binder) repeats(found []May, t *pg.ResTarget) bool {
 	return known.Certain && known.Query == found[0].Query && known.Column == found[0].Column
 }
 
-// hides tells whether the item may have a column of the name that its Columns do not show.
+// hides reports whether the item may have a column of the name that its Columns do not show.
 func (it *Item) hides(name string) bool { return it.Open || it.doubled || it.unnamed && !plain(name) }
 
 // lookupQualified is lookup for alias.name.
@@ -280,7 +280,7 @@ func (q *Query) kept(c Column) Column {
 	return c
 }
 
-// coalesced tells whether a full join has merged something into a column.
+// coalesced reports whether a full join has merged something into a column.
 func (q *Query) coalesced(c Column) bool {
 	return slices.ContainsFunc(q.merges, func(m merge) bool { return m.both && q.kept(m.kept) == c })
 }

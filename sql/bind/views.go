@@ -30,7 +30,7 @@ type Inliner struct {
 	Catalog Catalog
 	// View is the view that a name means; nil: none, or one that stays as it is.
 	View func(catalog, schema, name string) *View
-	// Reproducible tells whether nothing in a view's query depends on where and when it is read.
+	// Reproducible reports whether nothing in a view's query depends on where and when it is read.
 	Reproducible func(*pg.ParseResult) bool
 }
 
@@ -155,7 +155,7 @@ func allOf(from *pg.RangeSubselect) *pg.Node {
 	}}}
 }
 
-// closed tells whether a text is one query that means the same wherever it stands.
+// closed reports whether a text is one query that means the same wherever it stands.
 func (s *Statement) closed(parsed *pg.ParseResult) bool {
 	isQuery := len(parsed.Stmts) == 1 && s.Query(parsed.Stmts[0].Stmt.GetSelectStmt()) != nil
 	if !isQuery || len(s.Top) != 1 || s.Top[0].Stored {

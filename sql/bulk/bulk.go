@@ -22,7 +22,7 @@ const TextMax = 64 << 10
 // digitsMost is how many digits a number may have: longer ones may have other types.
 const digitsMost = 18
 
-// Constants tells whether a text is INSERT INTO … VALUES of numbers, strings, NULL, TRUE and FALSE.
+// Constants reports whether a text is INSERT INTO … VALUES of numbers, strings, NULL, TRUE and FALSE.
 func Constants(read *lex.Text) bool {
 	_, is := Rows(read)
 	return is
@@ -130,7 +130,7 @@ func (r *reader) constant() bool {
 	return false
 }
 
-// plain tells whether a number is digits, perhaps with a point among them.
+// plain reports whether a number is digits, perhaps with a point among them.
 func plain(number string) bool {
 	whole, fraction, point := strings.Cut(number, ".")
 	return len(number) <= digitsMost && whole != "" && lex.OnlyDigits(whole) &&

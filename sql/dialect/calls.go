@@ -66,7 +66,7 @@ func (r *translation) callAt(name string, from int, open lex.Token) *call {
 	return c
 }
 
-// text tells whether an argument is a string, and nothing else.
+// text reports whether an argument is a string, and nothing else.
 func (c *call) text(i int) bool {
 	return i < len(c.arguments) && i < len(c.single) && c.single[i] && c.arguments[i].Kind == lex.String
 }
@@ -183,7 +183,7 @@ func (r *translation) formatted(c *call) {
 	}
 }
 
-// anyRow tells whether an argument of a call is a row that is written out.
+// anyRow reports whether an argument of a call is a row that is written out.
 func (r *translation) anyRow(c *call) bool {
 	for i, a := range c.arguments {
 		row := r.rowAt(a)
@@ -252,7 +252,7 @@ func (r *translation) nullRow(c *call, stop int) {
 	r.replace(is.Start, null.End(), "")
 }
 
-// behindIn tells whether a parenthesis is that of IN (a, b).
+// behindIn reports whether a parenthesis is that of IN (a, b).
 func (r *translation) behindIn(at int) bool {
 	before := strings.TrimRight(r.sql[:at], " \t\r\n")
 	word := before[strings.LastIndexFunc(before, func(c rune) bool { return c < 0x80 && !lex.IsNamePart(byte(c)) })+1:]

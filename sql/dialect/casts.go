@@ -176,7 +176,7 @@ func (r *translation) dimensions(operand lex.Token, start, stop int, kind lex.To
 // flatName is the macro that refuses arrays of what DuckDB writes in its own way as texts: arrays and rows.
 const flatName = pgcatalog.TranslatedPrefix + "flat"
 
-// plain tells whether a value is ARRAY[a, b] of names and constants.
+// plain reports whether a value is ARRAY[a, b] of names and constants.
 func (r *translation) plain(array lex.Token) bool {
 	t := r.next(array.End())
 	if !array.Is("array") || !t.Is("[") {
@@ -311,7 +311,7 @@ func floatName(name string) string {
 	return "double precision"
 }
 
-// beyondFloat tells whether a number is written that is too great for a type, or too near to zero.
+// beyondFloat reports whether a number is written that is too great for a type, or too near to zero.
 func beyondFloat(value, name string) bool {
 	bits := 64
 	if name == "real" {

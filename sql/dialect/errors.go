@@ -82,7 +82,7 @@ func notInDuckDB(d *duckdb.Error, given, users string, made edit.List) *sqlerror
 	return e
 }
 
-// IsParsers tells whether DuckDB's parser said it.
+// IsParsers reports whether DuckDB's parser said it.
 func IsParsers(err error) bool {
 	var d *duckdb.Error
 	return errors.As(err, &d) && (d.Kind == "Parser" || d.Kind == "Syntax")

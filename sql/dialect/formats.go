@@ -137,7 +137,7 @@ func patternAt(template string) string {
 
 func isAnyLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// Formats writes such calls in DuckDB's way, and tells whether there were any.
+// Formats writes such calls in DuckDB's way, and reports whether there were any.
 func Formats(s Source) (Source, bool) {
 	if s.Tree == nil || !lex.Mentions(s.Text(), "to_char") {
 		return s, false

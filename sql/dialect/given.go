@@ -73,7 +73,7 @@ func Given(users *lex.Text, in string) (*lex.Text, Written, error) {
 	return read, w, nil
 }
 
-// isFunction tells whether a text makes a function, whose expressions are read by themselves.
+// isFunction reports whether a text makes a function, whose expressions are read by themselves.
 func isFunction(text *lex.Text) bool {
 	t := text.Next(0)
 	for _, word := range []string{"create", "or", "replace"} {
@@ -104,7 +104,7 @@ func next(read *lex.Text, sql string) *lex.Text {
 	return lex.Client.Text(sql)
 }
 
-// NeedsTypes tells whether the types of what a statement names may say what it means.
+// NeedsTypes reports whether the types of what a statement names may say what it means.
 func NeedsTypes(parsed *statement.Statement) bool {
 	if _, is := parsed.Head.(*statement.CreateFunction); is || parsed.Constants {
 		return false // its body is read as its user wrote it

@@ -119,7 +119,7 @@ func (r *translation) ordinalityEnd(at int) int {
 	return at
 }
 
-// mentions tells whether the alias of a table is named by itself anywhere else in the text, and gives each value that
+// mentions reports whether the alias of a table is named by itself anywhere else in the text, and gives each value that
 // is named as its column.
 func (r *translation) mentions(alias lex.Token) (alone bool, members []lex.Token) {
 	name, _ := alias.Name()

@@ -25,7 +25,7 @@ func ReplaceTokens(text string, replace func(token string, offset int) (string, 
 	return edited.Text()
 }
 
-// IsParameter tells whether a token is one: $1.
+// IsParameter reports whether a token is one: $1.
 func IsParameter(token string) bool {
 	return len(token) > 1 && token[0] == '$' && token[1] >= '0' && token[1] <= '9'
 }

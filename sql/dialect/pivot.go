@@ -127,7 +127,7 @@ func (p *pivotScanner) is(i int, words ...string) bool {
 	return i >= 0 && i < len(p.tokens) && slices.Contains(words, strings.ToLower(p.text[p.tokens[i].Start:p.tokens[i].End]))
 }
 
-// begins tells whether a query begins at a token. (FROM t PIVOT (…) has its values.)
+// begins reports whether a query begins at a token. (FROM t PIVOT (…) has its values.)
 func (p *pivotScanner) begins(i int) bool { return i == p.main || p.is(i-1, "(") }
 
 // behindWith is the first token of the query behind its WITH clause, if it has one.

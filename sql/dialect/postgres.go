@@ -170,7 +170,7 @@ var clauses = map[string]clause{
 // alsoNames are those of them that are functions, or lists of columns, with a parenthesis behind them.
 var alsoNames = wordSet("values set rows range groups")
 
-// isName tells whether a word that also begins a clause is a column here, or a function.
+// isName reports whether a word that also begins a clause is a column here, or a function.
 func isName(word string, after lex.Token) bool {
 	switch word {
 	case "rows", "range", "groups":

@@ -46,7 +46,7 @@ func (r *translation) precision(kind lex.Token) (name, n string, end int) {
 	return pgcatalog.TranslatedPrefix + name, n, end
 }
 
-// mayCut tells whether a string stands behind a type that has a length.
+// mayCut reports whether a string stands behind a type that has a length.
 func (r *translation) mayCut(kind lex.Token) bool {
 	name, _, end := r.cuts(kind)
 	return name != "" && r.next(end).Kind == lex.String

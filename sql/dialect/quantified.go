@@ -21,7 +21,7 @@ func mayQuantify(sql string) bool {
 	}
 }
 
-// quantifier tells whether a text ends with a comparison's operator and ANY, SOME or ALL.
+// quantifier reports whether a text ends with a comparison's operator and ANY, SOME or ALL.
 func quantifier(before string) bool {
 	before = strings.TrimRight(before, blanks)
 	for _, word := range []string{"any", "some", "all"} {
@@ -52,7 +52,7 @@ func (r *translation) quantified(c *call) {
 	r.insert(c.closing, ")", closes)
 }
 
-// isQuery tells whether what stands from a token to end is a query, maybe within parentheses.
+// isQuery reports whether what stands from a token to end is a query, maybe within parentheses.
 func (r *translation) isQuery(first lex.Token, end int) bool {
 	for first.Is("(") {
 		closing := r.callAt("", first.Start, first).closing

@@ -144,7 +144,7 @@ func (r *translation) isConstant(c *call, i int) bool {
 	return i < len(c.single) && c.single[i] && (first.Kind == lex.Number || first.Kind == lex.String)
 }
 
-// writtenOnce tells whether one of the texts must not be written twice: it may have another value each time, or ?
+// writtenOnce reports whether one of the texts must not be written twice: it may have another value each time, or ?
 // counts. Of a * there are more columns than there are texts, and a comment may end a line.
 func (r *translation) writtenOnce(lists ...[]string) bool {
 	return slices.ContainsFunc(slices.Concat(lists...), func(text string) bool {

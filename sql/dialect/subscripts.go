@@ -17,7 +17,7 @@ func mayCountBack(sql string) bool {
 	return at >= 0 && strings.IndexByte(sql[at:], '-') >= 0
 }
 
-// slice tells whether what begins with a bracket is [i:j].
+// slice reports whether what begins with a bracket is [i:j].
 func (r *translation) slice(open lex.Token) bool {
 	depth := 0
 	for t := r.next(open.End()); !t.Ends(); t = r.next(t.End()) {

@@ -45,7 +45,7 @@ func mentionsVolatile(sql string) bool {
 	return slices.ContainsFunc(volatileParts, func(part string) bool { return lex.Mentions(sql, part) })
 }
 
-// MayVary tells whether an expression may give another value whenever it is computed.
+// MayVary reports whether an expression may give another value whenever it is computed.
 func MayVary(expression string) bool {
 	return mentionsVolatile(expression) || VolatileIn(expression) != ""
 }

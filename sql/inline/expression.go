@@ -46,7 +46,7 @@ func notOne(function string) error {
 	return e.WithHint("SELECT and an expression of the parameters, without FROM.")
 }
 
-// isSingle tells whether a query selects one expression of nothing.
+// isSingle reports whether a query selects one expression of nothing.
 func isSingle(s *pg.SelectStmt) bool {
 	return s != nil && len(s.TargetList) == 1 && s.Op == pg.SetOperation_SETOP_NONE && len(s.FromClause) == 0 &&
 		s.WhereClause == nil && s.GroupClause == nil && s.HavingClause == nil && s.WithClause == nil &&

@@ -38,10 +38,10 @@ type Token struct {
 // End is where the token ends, in bytes.
 func (t Token) End() int { return t.Start + len(t.Text) }
 
-// Ends tells whether no token follows: at the end of the text, and at what does not end.
+// Ends reports whether no token follows: at the end of the text, and at what does not end.
 func (t Token) Ends() bool { return t.Kind == End || t.Kind == Incomplete }
 
-// Is tells whether t is the keyword (given in lower case) or the symbol.
+// Is reports whether t is the keyword (given in lower case) or the symbol.
 func (t Token) Is(s string) bool {
 	switch t.Kind {
 	case Word:
@@ -52,7 +52,7 @@ func (t Token) Is(s string) bool {
 	return false
 }
 
-// IsAny tells whether t is one of several keywords or symbols.
+// IsAny reports whether t is one of several keywords or symbols.
 func (t Token) IsAny(list ...string) bool {
 	for _, s := range list {
 		if t.Is(s) {
@@ -129,7 +129,7 @@ func (d Dialect) WordEnd(sql string, at int) int {
 	return at
 }
 
-// afterDot tells whether a point is the second one of two: 1..2 are two numbers and an operator.
+// afterDot reports whether a point is the second one of two: 1..2 are two numbers and an operator.
 func afterDot(sql string, at int) bool {
 	return (at-len(strings.TrimRight(sql[:at], ".")))%2 == 1
 }

@@ -2,10 +2,10 @@ package lex
 
 import "strings"
 
-// IsLetter tells whether an unquoted name may begin with the byte. Characters of several bytes are letters.
+// IsLetter reports whether an unquoted name may begin with the byte. Characters of several bytes are letters.
 func IsLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c >= 0x80 }
 
-// IsDigit tells whether the byte is a decimal digit.
+// IsDigit reports whether the byte is a decimal digit.
 func IsDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // OnlyDigits tells of no other character.
@@ -18,7 +18,7 @@ func OnlyDigits(s string) bool {
 	return true
 }
 
-// IsNamePart tells whether an unquoted name may go on with the byte.
+// IsNamePart reports whether an unquoted name may go on with the byte.
 func IsNamePart(c byte) bool { return IsLetter(c) || IsDigit(c) || c == '$' }
 
 // Fold is how unquoted names are folded: ASCII letters to lower case, as PostgreSQL does in UTF-8 databases.
@@ -35,8 +35,8 @@ func Fold(s string) string {
 	return s
 }
 
-// Mentions tells whether a word in lower case is anywhere in a text, in whatever case: what most texts are spared by. It
-// copies nothing, however long they are.
+// Mentions reports whether a word in lower case is anywhere in a text, in whatever case: what most texts are spared by.
+// It copies nothing, however long they are.
 func Mentions(text, word string) bool {
 	for at := range len(text) - len(word) + 1 {
 		if lower(text[at]) == word[0] && Same(text[at:at+len(word)], word) {
@@ -91,7 +91,7 @@ func (t Token) Name() (name string, ok bool) {
 	return "", false
 }
 
-// IsReserved tells whether a word, in lower case, names nothing unless it is quoted, neither for PostgreSQL nor for
+// IsReserved reports whether a word, in lower case, names nothing unless it is quoted, neither for PostgreSQL nor for
 // DuckDB.
 func IsReserved(word string) bool { return reserved[word] }
 

@@ -77,7 +77,7 @@ func operatorEnd(sql string, t Token) int {
 // IsOperatorPart tells of a byte that an operator may have.
 func IsOperatorPart(c byte) bool { return strings.IndexByte("~!@#^&|`?+-*/%<>=", c) >= 0 }
 
-// EndsOperand tells whether t, behind before, may be the end of an operand: then an operator that follows stands
+// EndsOperand reports whether t, behind before, may be the end of an operand: then an operator that follows stands
 // between two.
 func EndsOperand(before, t Token) bool {
 	switch t.Kind {

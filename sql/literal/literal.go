@@ -54,7 +54,7 @@ var names = map[string]base{
 	"timestamp_us": moment, "timestamp_ns": moment, "interval": interval, "json": json, "jsonb": json,
 }
 
-// Translates tells whether there is any text of the form that DuckDB does not read as it stands.
+// Translates reports whether there is any text of the form that DuckDB does not read as it stands.
 func (f Form) Translates() bool { return f.list || f.base != alike && f.base != json }
 
 // Translate writes text, of a value of the form, for DuckDB.
@@ -75,7 +75,7 @@ func (f Form) Translate(text string) (string, error) {
 	return text, nil
 }
 
-// Suspicious tells whether text may be of a form that translates it, whatever its type is: most is not.
+// Suspicious reports whether text may be of a form that translates it, whatever its type is: most is not.
 func Suspicious(text string) bool {
 	if text == "" {
 		return false
@@ -92,7 +92,7 @@ func Suspicious(text string) bool {
 	return len(text) < len("false") && truth(text) != text
 }
 
-// Ambiguous tells whether DuckDB would take text for another value than PostgreSQL does, if it is one of bytes or a
+// Ambiguous reports whether DuckDB would take text for another value than PostgreSQL does, if it is one of bytes or a
 // point in time.
 func Ambiguous(text string) bool {
 	if strings.HasPrefix(text, `\x`) {

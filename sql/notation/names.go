@@ -37,7 +37,7 @@ const (
 	namesMost = 200
 )
 
-// mayBeName tells whether a word of DuckDB's may be a name here. What calls a function stays: glob(…), COLUMNS(…).
+// mayBeName reports whether a word of DuckDB's may be a name here. What calls a function stays: glob(…), COLUMNS(…).
 func mayBeName(before, t, after lex.Token) bool {
 	word := lex.Fold(t.Text)
 	if !duckKeywords[word] || after.Is("(") || before.Kind == lex.End && before.Text == "" {

@@ -113,7 +113,7 @@ func mayBeSpelled(sql string) bool {
 	return false
 }
 
-// longExponent tells whether an exponent has more than two digits.
+// longExponent reports whether an exponent has more than two digits.
 func longExponent(s string) bool {
 	s = strings.TrimLeft(s, "+-")
 	return len(s) > 2 && lex.IsDigit(s[0]) && (lex.IsDigit(s[1]) || s[1] == '_') && (lex.IsDigit(s[2]) || s[2] == '_')
@@ -125,7 +125,7 @@ const integerDigits = 38
 // integers end before 2¹²⁸ in DuckDB.
 var integersEnd = new(big.Int).Lsh(big.NewInt(1), 128)
 
-// holds tells whether DuckDB has the number: as an integer, or near it as a double.
+// holds reports whether DuckDB has the number: as an integer, or near it as a double.
 func holds(number string) bool {
 	if len(number) <= integerDigits && !strings.ContainsAny(number, "eE") {
 		return true
@@ -282,7 +282,7 @@ func Junk(read *lex.Text, understood bool) *sqlerror.Error {
 	return nil
 }
 
-// goesOn tells whether a letter stands right behind a number or a parameter, or a point behind a number that can have
+// goesOn reports whether a letter stands right behind a number or a parameter, or a point behind a number that can have
 // none.
 func goesOn(sql string, t lex.Token) bool {
 	at := t.End()

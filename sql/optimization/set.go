@@ -54,7 +54,7 @@ var table = []struct {
 	{Indexes, "indexes", "all rows are looked at, although chunks are sorted by keys and indexes"},
 }
 
-// Has tells whether one of the optimizations is in the set.
+// Has reports whether one of the optimizations is in the set.
 func (s Set) Has(one Set) bool { return s&one != 0 }
 
 // String lists the set as Parse reads it.

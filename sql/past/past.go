@@ -108,7 +108,7 @@ func (r Reference) At(zone string) (time.Time, error) {
 	return time.Time{}, sqlerror.New("22007", "invalid input syntax for type timestamp with time zone: %q", r.Time)
 }
 
-// Mentioned tells whether a text may have such a clause. Most have not.
+// Mentioned reports whether a text may have such a clause. Most have not.
 func Mentioned(sql string) bool {
 	for at := strings.Index(sql, "=>"); at >= 0; {
 		word := strings.ToLower(strings.TrimRight(sql[:at], " \t\r\n"))
@@ -223,7 +223,7 @@ var (
 	unaliased = []string{"pivot", "pivot_wider", "unpivot", "pivot_longer", "summarize", "describe", "desc"}
 )
 
-// alias tells whether a token begins the alias of the table before it.
+// alias reports whether a token begins the alias of the table before it.
 func (r *reader) alias(i int) bool {
 	t := r.at(i)
 	return t.Is("as") || t.Kind == lex.Quoted || t.Kind == lex.Word && !t.IsAny(behindTable...)
@@ -283,7 +283,7 @@ func (r *reader) relation(at int) (first, last int, named bool, err error) {
 	return first, last, named, nil
 }
 
-// clones tells whether a token is CLONE of a CREATE TABLE, behind whose name it stands.
+// clones reports whether a token is CLONE of a CREATE TABLE, behind whose name it stands.
 func (r *reader) clones(i int) bool {
 	if !r.at(i).Is("clone") {
 		return false
@@ -299,7 +299,7 @@ func (r *reader) clones(i int) bool {
 	return false
 }
 
-// common tells whether a name is that of a WITH query of the text.
+// common reports whether a name is that of a WITH query of the text.
 func (r *reader) common(name string) bool {
 	for i, t := range r.tokens {
 		if !r.at(i-1).IsAny("with", "recursive", ",") {

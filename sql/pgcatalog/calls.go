@@ -32,7 +32,7 @@ var implied = map[string]bool{
 // schema of what is looked up with it.
 var families = []string{"duckdb_", "pragma_", "sqlite_", "pg_", OncePrefix}
 
-// Calls tells whether DuckDB may look something up for a text that Install makes (P8): so are some texts for which it
+// Calls reports whether DuckDB may look something up for a text that Install makes (P8): so are some texts for which it
 // does not, because words in literals count, too.
 func Calls(sql string) bool {
 	names := named()

@@ -16,5 +16,5 @@ func IsCatalogQueryNaive(parsed *pg.ParseResult) bool {
 	return s.found
 }
 
-// DuckDBReadsTwice tells whether a macro of DuckDB's is known to read a parameter more than once.
+// DuckDBReadsTwice reports whether a macro of DuckDB's is known to read a parameter more than once.
 func DuckDBReadsTwice(name string) bool { return duckdbs[name] != nil }

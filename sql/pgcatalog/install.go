@@ -27,7 +27,7 @@ const (
 	sessionSchema = "pg_session"
 )
 
-// Owns tells whether a schema of the users' database holds what this package makes. Users' schemas never begin with
+// Owns reports whether a schema of the users' database holds what this package makes. Users' schemas never begin with
 // pg_.
 func Owns(schema string) bool {
 	switch database + "." + strings.ToLower(schema) {

@@ -181,7 +181,7 @@ func Reads(name string, count int, given []int) (once bool, twin string) {
 	return true, ""
 }
 
-// readsFirst tells whether a form reads no other parameter than the first one more than once.
+// readsFirst reports whether a form reads no other parameter than the first one more than once.
 func (f form) readsFirst() bool {
 	return !slices.ContainsFunc(f.reads[1:], func(n int) bool { return n > 1 })
 }

@@ -9,7 +9,7 @@ import (
 
 const sqlSchema = "information_schema"
 
-// IsCatalogQuery tells whether a parsed text names a system relation, or a function, type, operator or collation that
+// IsCatalogQuery reports whether a parsed text names a system relation, or a function, type, operator or collation that
 // only PostgreSQL has (P1). What names only session functions is none: DuckDB finds those by itself.
 func IsCatalogQuery(parsed *pg.ParseResult) bool {
 	m, err := data()

@@ -36,7 +36,7 @@ func nearest(name string) (near string) {
 // Ours is the prefix of the settings of csmsql; nobody else may make some up.
 const Ours = "csm."
 
-// Placeholder tells whether a name that no setting has may be kept for whoever asks for it, as PostgreSQL keeps
+// Placeholder reports whether a name that no setting has may be kept for whoever asks for it, as PostgreSQL keeps
 // settings of extensions that it does not know; the error says why not.
 func Placeholder(name string) error {
 	parts := strings.Split(name, ".")

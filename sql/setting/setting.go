@@ -114,7 +114,7 @@ func ofPostgreSQL() (list []*Setting) {
 	return list
 }
 
-// Changeable tells whether a session may set it; atStart: while the session begins.
+// Changeable reports whether a session may set it; atStart: while the session begins.
 func (s *Setting) Changeable(atStart bool) error {
 	switch s.Context {
 	case "internal":

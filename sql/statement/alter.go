@@ -186,7 +186,7 @@ func (c *cursor) restore(name Name, ifExists bool) (any, error) {
 	return &AlterTable{Name: name, IfExists: ifExists, Actions: []Action{a}}, c.finish()
 }
 
-// startsKey tells whether a constraint that stands for itself begins.
+// startsKey reports whether a constraint that stands for itself begins.
 func startsKey(t lex.Token) bool {
 	return t.IsAny("constraint", "primary", "unique", "check", "foreign", "exclude")
 }

@@ -11,7 +11,7 @@ import (
 // of them.
 var plainCollations = []string{"C", "POSIX", "default", "ucs_basic", "binary"}
 
-// IsPlainCollation tells whether a collation is how text is compared anyway.
+// IsPlainCollation reports whether a collation is how text is compared anyway.
 func IsPlainCollation(schema, name string) bool {
 	if schema != "" && !strings.EqualFold(schema, "pg_catalog") {
 		return false

@@ -71,7 +71,7 @@ func (t *CreateTable) column(name string) *Column {
 	return nil
 }
 
-// startsConstraint tells whether t ends a column's type or the expression of its default.
+// startsConstraint reports whether t ends a column's type or the expression of its default.
 func startsConstraint(before, t lex.Token) bool {
 	return t.IsAny("constraint", "primary", "unique", "check", "references", "not", "null", "default", "generated", "collate", "as",
 		"using", "storage", "compression") && !before.Is(".")

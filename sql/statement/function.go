@@ -152,7 +152,7 @@ func (c *cursor) functionParameters() (list []FunctionParameter, err error) {
 	return list, nil
 }
 
-// startsTypeAlone tells whether a parameter begins with its type, and has no name.
+// startsTypeAlone reports whether a parameter begins with its type, and has no name.
 func (c *cursor) startsTypeAlone() bool {
 	return c.peek(1).IsAny(",", ")", "=", "default", "(", "[", ".", "%", "array", "precision", "varying") ||
 		c.peek(0).IsAny("time", "timestamp") && c.peek(1).IsAny("with", "without") || c.peek(0).Is("national")
@@ -267,7 +267,7 @@ func (c *cursor) atomic() (string, error) {
 	return body, nil
 }
 
-// agrees tells whether PostgreSQL's parser has read the same names of parameters.
+// agrees reports whether PostgreSQL's parser has read the same names of parameters.
 func (f *CreateFunction) agrees(s *pg.CreateFunctionStmt) bool {
 	return s == nil || slices.EqualFunc(f.Parameters, s.Parameters, func(p FunctionParameter, n *pg.Node) bool {
 		return p.Name == n.GetFunctionParameter().GetName()

@@ -47,7 +47,7 @@ const Index Object = "index"
 
 const indexAdvice = "An index is of columns, and has all rows of its table."
 
-// startsIndex tells whether INDEX or UNIQUE INDEX is next.
+// startsIndex reports whether INDEX or UNIQUE INDEX is next.
 func (c *cursor) startsIndex() bool {
 	return c.peek(0).Is("index") || c.peek(0).Is("unique") && c.peek(1).Is("index")
 }

@@ -133,7 +133,7 @@ func (c *cursor) mergeSource(m *Merge) (err error) {
 	return nil
 }
 
-// joins tells whether an entry of a FROM goes on as a join.
+// joins reports whether an entry of a FROM goes on as a join.
 func joins(t lex.Token) bool {
 	return t.IsAny(",", "join", "inner", "left", "right", "full", "cross", "natural")
 }

@@ -63,7 +63,7 @@ func (y *Copy) checkOption(format string, o Option) error {
 	return nil
 }
 
-// Freeze tells whether a COPY says FREEZE.
+// Freeze reports whether a COPY says FREEZE.
 func (y *Copy) Freeze() bool {
 	return slices.ContainsFunc(y.Options, func(o Option) bool {
 		on, _ := o.boolean()

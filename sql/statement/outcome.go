@@ -1,6 +1,6 @@
 package statement
 
-// MayBeGivenUp tells whether a statement leaves nothing behind when it is made to fail, outside of a transaction
+// MayBeGivenUp reports whether a statement leaves nothing behind when it is made to fail, outside of a transaction
 // block, and
 // inside of one when that fails: it reads, writes tables, or makes a cursor or a prepared statement. Others change the
 // session, or end a block; EXECUTE does what it runs does.
@@ -13,7 +13,7 @@ func MayBeGivenUp(head any) bool {
 	return false
 }
 
-// EndsBlock tells whether a statement is COMMIT or ROLLBACK.
+// EndsBlock reports whether a statement is COMMIT or ROLLBACK.
 func EndsBlock(head any) bool {
 	switch head.(type) {
 	case *Commit, *Rollback:

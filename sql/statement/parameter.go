@@ -71,7 +71,7 @@ func mayHaveParameters(sql string) bool {
 	return false
 }
 
-// parameterAt tells whether t, behind last and before, begins a parameter, where that ends, and its name.
+// parameterAt reports whether t, behind last and before, begins a parameter, where that ends, and its name.
 func parameterAt(read *lex.Text, before, last, t lex.Token) (stop int, name string, is bool) {
 	sql := read.SQL
 	stop = t.End()
@@ -96,7 +96,7 @@ func parameterAt(read *lex.Text, before, last, t lex.Token) (stop int, name stri
 	return stop, "", false
 }
 
-// beginsOperand tells whether an operand may begin with t.
+// beginsOperand reports whether an operand may begin with t.
 func beginsOperand(t lex.Token) bool {
 	switch t.Kind {
 	case lex.Quoted, lex.String, lex.Number, lex.Parameter:

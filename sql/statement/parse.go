@@ -318,7 +318,7 @@ func (c *cursor) with(from int) (any, error) {
 	return &Select{}, nil
 }
 
-// startsQuery tells whether a parenthesis before t holds a query.
+// startsQuery reports whether a parenthesis before t holds a query.
 func startsQuery(t lex.Token) bool {
 	return t.IsAny("select", "with", "values", "table", "from", "pivot", "unpivot", "(")
 }

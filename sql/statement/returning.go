@@ -57,7 +57,7 @@ var clausesOfQueries = []string{"from", "where", "group", "having", "order", "li
 // aliased tells a name, which may be that of the column.
 func aliased(t lex.Token) bool { return t.Kind == lex.Word || t.Kind == lex.Quoted }
 
-// ends tells whether an expression may end with a token, so that a name behind it is an alias.
+// ends reports whether an expression may end with a token, so that a name behind it is an alias.
 func ends(t lex.Token) bool {
 	return aliased(t) && !t.IsAny("not", "and", "or", "is", "in", "like", "ilike", "between", "distinct", "case", "when", "then", "else", "collate") || t.IsAny(")", "]", "}") ||
 		t.Kind == lex.Number || t.Kind == lex.String || t.Kind == lex.Parameter

@@ -142,7 +142,7 @@ func (c *cursor) conflictTarget(k *Conflict) error {
 	return nil
 }
 
-// isClause tells whether t begins a clause, and is not a column's name or alias as in t.returning.
+// isClause reports whether t begins a clause, and is not a column's name or alias as in t.returning.
 func isClause(before, t lex.Token, words ...string) bool {
 	return t.IsAny(words...) && !before.IsAny(".", "as")
 }
@@ -353,7 +353,7 @@ func (c *cursor) assignRow(set *[]Assignment, names []string, at []int) error {
 	return nil
 }
 
-// isQuery tells whether a query in parentheses is next.
+// isQuery reports whether a query in parentheses is next.
 func (c *cursor) isQuery() bool {
 	look := *c
 	switch {

@@ -36,7 +36,7 @@ type SequenceOptions struct {
 	Written                                     []string // which options were
 }
 
-// Given tells whether anything was written.
+// Given reports whether anything was written.
 func (o *SequenceOptions) Given() bool { return len(o.Written) > 0 }
 
 // Identity says that a column makes its own values.

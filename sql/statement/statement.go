@@ -203,10 +203,10 @@ const (
 	Domain   Object = "domain"
 )
 
-// MayBeOwn tells whether a session may have such an object under a name of a temporary table.
+// MayBeOwn reports whether a session may have such an object under a name of a temporary table.
 func (o Object) MayBeOwn() bool { return o == Table || o == View }
 
-// IsUnlisted tells whether a session may have objects of the kind to itself that are no relations.
+// IsUnlisted reports whether a session may have objects of the kind to itself that are no relations.
 func (o Object) IsUnlisted() bool { return o == Sequence || o == Type || o == Function || o == Macro }
 
 // Drop removes objects of one kind.

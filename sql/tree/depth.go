@@ -8,7 +8,7 @@ import "github.com/csmsql/csmsql/sql/lex"
 // anybody means.
 const chainMax = 20_000
 
-// TooDeep tells whether a tree of sql could be deeper than chainMax: tokens can nest only if no comma of their own
+// TooDeep reports whether a tree of sql could be deeper than chainMax: tokens can nest only if no comma of their own
 // group stands between them.
 func TooDeep(read *lex.Text) bool {
 	if len(read.SQL) < chainMax {

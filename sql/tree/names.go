@@ -38,7 +38,7 @@ func LastText(list []*pg.Node) string {
 	return list[len(list)-1].GetString_().GetSval()
 }
 
-// IsStar tells whether an entry of a select list is *, or all fields of a row.
+// IsStar reports whether an entry of a select list is *, or all fields of a row.
 func IsStar(n *pg.Node) bool {
 	fields := n.GetColumnRef().GetFields()
 	if i := n.GetAIndirection(); i != nil {

@@ -15,7 +15,7 @@ import (
 // exactReal is beyond which whole numbers a real has not all of.
 const exactReal = 1 << 24
 
-// compares tells whether types may say what a comparison means: one with a number that a real may not be, or with a
+// compares reports whether types may say what a comparison means: one with a number that a real may not be, or with a
 // text that ends with a blank.
 func compares(e *pg.A_Expr) bool {
 	return (isComparison(e) || e.Kind == pg.A_Expr_Kind_AEXPR_NULLIF) && (isTelling(e.Lexpr) || isTelling(e.Rexpr))
@@ -35,7 +35,7 @@ func isComparison(e *pg.A_Expr) bool {
 	return false
 }
 
-// isTest tells whether an operator that compares no two values of a type gives a boolean.
+// isTest reports whether an operator that compares no two values of a type gives a boolean.
 func isTest(e *pg.A_Expr) bool {
 	switch e.Kind {
 	case pg.A_Expr_Kind_AEXPR_LIKE, pg.A_Expr_Kind_AEXPR_ILIKE, pg.A_Expr_Kind_AEXPR_SIMILAR,

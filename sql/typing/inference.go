@@ -51,7 +51,7 @@ type column struct {
 // numbersDepth bounds how far an expression is followed, through the queries that it names.
 const numbersDepth = 200
 
-// isBigint tells whether an expression is a sum that is a bigint, or the first of such sums and numbers. DuckDB's sum
+// isBigint reports whether an expression is a sum that is a bigint, or the first of such sums and numbers. DuckDB's sum
 // of whole numbers is a HUGEINT whatever they are, which clients take for a numeric. Of fewer than 2^32 rows it cannot
 // be too great for a bigint.
 func (n *inference) isBigint(x *pg.Node) bool {

@@ -31,7 +31,7 @@ import (
 type UserTypes struct {
 	// ByOID gives the type of an object ID; nil: it is another one's.
 	ByOID func(oid uint32) *enumeration.Type
-	// Unseen tells whether a relation has columns that are not known, and may have such types.
+	// Unseen reports whether a relation has columns that are not known, and may have such types.
 	Unseen func(name string) bool
 }
 
@@ -80,7 +80,7 @@ func LabelsIn(sql string, parsed *pg.ParseResult, find Find, types UserTypes) (*
 
 func ofUsers(c pgcatalog.Column) bool { return c.Type >= pgcatalog.FirstOID }
 
-// concerned tells whether a text has to do with such types: it names one, or a relation that may have columns of one.
+// concerned reports whether a text has to do with such types: it names one, or a relation that may have columns of one.
 func (l *Labels) concerned(parsed *pg.ParseResult, find Find) bool {
 	if strings.Contains(l.sql, enumeration.MarkHead) { // as the engine writes what is cast to a column's type
 		return true
@@ -480,7 +480,7 @@ func LabelsOf(sql string, types UserTypes) *Labels {
 	return l
 }
 
-// Answered tells whether DuckDB has said of what types the strings are; it has if there are none.
+// Answered reports whether DuckDB has said of what types the strings are; it has if there are none.
 func (l *Labels) Answered() bool { return l.answers || len(l.asked) == 0 }
 
 // Each are the labels of single strings, at most some.

@@ -10,7 +10,7 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// merges tells whether a join merges columns, by USING or NATURAL.
+// merges reports whether a join merges columns, by USING or NATURAL.
 func merges(j *pg.JoinExpr) bool { return len(j.UsingClause) > 0 || j.IsNatural }
 
 // shown is a column that a star stands for: of one item, or merged of several.

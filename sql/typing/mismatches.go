@@ -45,7 +45,7 @@ func (w *translation) mismatch(part any, parsed *pg.ParseResult, find Find) erro
 	return nil
 }
 
-// namesQuery tells whether a WITH query has a name, anywhere in a text.
+// namesQuery reports whether a WITH query has a name, anywhere in a text.
 func namesQuery(parsed *pg.ParseResult, name string) bool {
 	for m := range tree.All(parsed.ProtoReflect()) {
 		if c, ok := m.Interface().(*pg.CommonTableExpr); ok && c.Ctename == name {
@@ -126,7 +126,7 @@ func outputs(s *pg.SelectStmt) int {
 	return len(s.TargetList)
 }
 
-// mayMismatch tells whether mismatches may find something in a query by itself.
+// mayMismatch reports whether mismatches may find something in a query by itself.
 func mayMismatch(s *pg.SelectStmt) bool {
 	for _, arm := range []*pg.SelectStmt{s.Larg, s.Rarg} {
 		for _, target := range arm.GetTargetList() {
@@ -155,7 +155,7 @@ func mayMismatch(s *pg.SelectStmt) bool {
 	return false
 }
 
-// mixes tells whether a list has constants of both kinds.
+// mixes reports whether a list has constants of both kinds.
 func mixes(list []*pg.Node) bool {
 	booleans, numbers := false, false
 	for _, x := range list {

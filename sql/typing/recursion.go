@@ -148,7 +148,7 @@ func (w *translation) recursive(c *bind.CTE) error {
 	return nil
 }
 
-// aggregates tells whether one of the entries of a select list calls an aggregate, of whose rows there is one even
+// aggregates reports whether one of the entries of a select list calls an aggregate, of whose rows there is one even
 // where the step before gave none: such a query would not end.
 func aggregates(list []*pg.Node) bool {
 	for _, n := range list {

@@ -43,8 +43,8 @@ func (w *translation) row(x *pg.Node) {
 	}
 }
 
-// namesTargets tells whether the order or the groups of a query may be those of a column of its select list: of a row's
-// text they would be others.
+// namesTargets reports whether the order or the groups of a query may be those of a column of its select list: of a
+// row's text they would be others.
 func namesTargets(s *pg.SelectStmt, name string) bool {
 	may := func(x *pg.Node) bool {
 		return x.GetAConst() != nil || x.GetRowExpr() != nil ||

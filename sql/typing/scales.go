@@ -33,7 +33,7 @@ func (d decimal) or(other decimal) decimal {
 	return decimal{max(d.whole, other.whole), max(d.fraction, other.fraction)}
 }
 
-// fits tells whether DuckDB has room for both sides of the point.
+// fits reports whether DuckDB has room for both sides of the point.
 func (d decimal) fits() bool { return d.whole+d.fraction <= decimalMost }
 
 // wholeDigits are how many digits the types of whole numbers have.

@@ -29,7 +29,7 @@ var ourTextFunctions = map[string]bool{
 	"regexp_substr": true, "substr__pattern": true, "substring__pattern": true, "json_extract_path_text": true, "jsonb_extract_path_text": true,
 }
 
-// isText tells whether an expression is certainly a text that is no constant.
+// isText reports whether an expression is certainly a text that is no constant.
 func (n *inference) isText(x *pg.Node) bool {
 	switch e := x.GetNode().(type) {
 	case *pg.Node_AConst:

@@ -105,7 +105,7 @@ func Translate(sql string, parsed *pg.ParseResult, find Find) (string, edit.List
 	return text, made, nil
 }
 
-// Needed tells whether types may say what a text means, without asking what is in the catalog.
+// Needed reports whether types may say what a text means, without asking what is in the catalog.
 func Needed(parsed *pg.ParseResult) bool {
 	if len(parsed.GetStmts()) == 0 {
 		return false

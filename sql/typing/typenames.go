@@ -108,7 +108,7 @@ func (n *naming) cast(c *pg.TypeCast) {
 	n.replace(literal.End(), literal.End(), "::"+call)
 }
 
-// NamesTypes tells whether a tree names types that may be users'.
+// NamesTypes reports whether a tree names types that may be users'.
 func NamesTypes(parsed *pg.ParseResult) bool {
 	for m := range tree.All(parsed.ProtoReflect()) {
 		t, ok := m.Interface().(*pg.TypeName)

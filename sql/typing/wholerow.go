@@ -11,7 +11,7 @@ import (
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
-// countsWhole tells whether a call may count the rows of a table, as count(t) and count(t.*) do.
+// countsWhole reports whether a call may count the rows of a table, as count(t) and count(t.*) do.
 func countsWhole(f *pg.FuncCall) bool {
 	return tree.LastText(f.Funcname) == "count" && len(f.Args) == 1 && f.Args[0].GetColumnRef() != nil
 }
@@ -163,7 +163,7 @@ func tableOf(it *bind.Item) (*pgcatalog.Relation, bool) {
 	return r, ok
 }
 
-// fillsRows tells whether one of the joins is an outer one.
+// fillsRows reports whether one of the joins is an outer one.
 func fillsRows(list []*bind.From) bool {
 	for _, f := range list {
 		if f == nil || f.Join == nil {

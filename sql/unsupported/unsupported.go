@@ -69,8 +69,8 @@ var innocent = map[string]bool{
 	"OFFSET": true, "JOIN": true, "UNION": true, "UNION ALL": true, "ORDER BY": true, "GROUP BY": true, "INSERT INTO": true, "WITH": true, "TRUE": true, "FALSE": true,
 }
 
-// leads tells whether a keyword belongs to the next one's clause: DROP before DATABASE. Names of types and functions do
-// not.
+// leads reports whether a keyword belongs to the next one's clause: DROP before DATABASE. Names of types and functions
+// do not.
 func leads(t, next *pg.ScanToken) bool {
 	if next.KeywordKind == pg.KeywordKind_COL_NAME_KEYWORD {
 		return t.Token == pg.Token_IS // IS JSON
@@ -145,7 +145,7 @@ var refusals = []refusal{
 	{regexp.MustCompile(`^cannot reference a VIEW with a FOREIGN KEY`), references, "Only temporary tables can be referred to from there."},
 }
 
-// Refuses tells whether what DuckDB says is about a clause, so that InTree may know it.
+// Refuses reports whether what DuckDB says is about a clause, so that InTree may know it.
 func Refuses(said string) bool {
 	return slices.ContainsFunc(refusals, func(r refusal) bool { return r.said.MatchString(said) })
 }
@@ -168,5 +168,5 @@ func InTree(parsed *pg.ParseResult, said string) (clause Clause, ok bool) {
 // unsupportedWords are DuckDB's for what it understands and does not have: it calls these, too, errors of syntax.
 var unsupportedWords = regexp.MustCompile(`(?i)not (?:yet )?(?:supported|implemented)|unimplemented|unrecognized option|cannot use|without selection list|expected an integer argument`)
 
-// IsSaid tells whether what DuckDB's parser says is not about syntax but about what is not there.
+// IsSaid reports whether what DuckDB's parser says is not about syntax but about what is not there.
 func IsSaid(message string) bool { return unsupportedWords.MatchString(message) }

@@ -83,7 +83,7 @@ func (c *column) bindNulls(values arrow.Array) {
 	}
 }
 
-// logicalNull tells whether a row is null where the answer lies in a child; nil when no row is.
+// logicalNull reports whether a row is null where the answer lies in a child; nil when no row is.
 func logicalNull(values arrow.Array) func(row int) bool {
 	switch values := values.(type) {
 	case *array.Dictionary:

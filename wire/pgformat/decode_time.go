@@ -62,7 +62,7 @@ func parseBeforeChrist(oid uint32, text string, zone *time.Location) (value any,
 	return nil, false
 }
 
-// hasOffset tells whether an offset from UTC stands behind the clock of a timestamp whose year was cut off.
+// hasOffset reports whether an offset from UTC stands behind the clock of a timestamp whose year was cut off.
 func hasOffset(rest string) bool {
 	clock := strings.IndexByte(rest, ':')
 	return clock >= 0 && strings.ContainsAny(rest[clock:], "+-Zz")

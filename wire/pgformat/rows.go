@@ -112,7 +112,7 @@ func (c *Columns) AppendDataRows(dst []byte, from, to, limit int) (out []byte, n
 	return dst, to, nil
 }
 
-// Null tells whether a value of the bound batch is null.
+// Null reports whether a value of the bound batch is null.
 func (c *Columns) Null(column, row int) bool { return c.columns[column].null(row) }
 
 // Plain tells that the bound column's texts need neither quoting nor escaping: digits, letters, signs, points, colons

@@ -72,7 +72,7 @@ func Needs(payload int) int64 {
 	return (headBytes + int64(payload) + alignment - 1) &^ (alignment - 1)
 }
 
-// Fits tells whether a payload has room in the half that is written.
+// Fits reports whether a payload has room in the half that is written.
 func (l *Log) Fits(payload int) bool { return l.next+Needs(payload) <= HalfBytes }
 
 // Append writes the record of the next number. Requires: it Fits. It survives the process when Append has returned, and

@@ -190,7 +190,7 @@ func (s *space) SettleWith(ctx context.Context, lender Lender) error {
 	return nil
 }
 
-// Owes tells whether the lender has something to hear.
+// Owes reports whether the lender has something to hear.
 func (s *space) Owes() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

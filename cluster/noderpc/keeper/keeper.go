@@ -75,8 +75,8 @@ func (k *Keeper) Hold(l noderpc.Lease) error {
 	return nil
 }
 
-// Valid tells whether everything that was loaded under the lease before the call was what the snapshot has. It costs a
-// reading of the clock. Not valid now may be valid later: if the node turns out to have kept the lease.
+// Valid reports whether everything that was loaded under the lease before the call was what the snapshot has. It costs
+// a reading of the clock. Not valid now may be valid later: if the node turns out to have kept the lease.
 func (k *Keeper) Valid(id catalog.LeaseID) bool { return k.Check(id) == nil }
 
 // Check is Valid with the reason: SQLSTATE 72000 when the snapshot is lost, 08006 when the node is; both are

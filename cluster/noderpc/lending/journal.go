@@ -218,7 +218,7 @@ func (j *Journal) rewrite() error {
 	return nil
 }
 
-// elsewhere tells whether other machines may store into something. Requires mu, as rewrite does.
+// elsewhere reports whether other machines may store into something. Requires mu, as rewrite does.
 func (j *Journal) elsewhere() bool {
 	for _, o := range j.live {
 		if !o.local() {

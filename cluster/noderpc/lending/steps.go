@@ -84,7 +84,7 @@ func (l *Lender) seal(ctx context.Context, peer noderpc.Peer, home *coherence.Ho
 	return home.SealGeneration(gen, request.Seal)
 }
 
-// compare tells whether the bytes are those that their writer reports.
+// compare reports whether the bytes are those that their writer reports.
 func (l *Lender) compare(home *coherence.Home, at memregion.Range, request noderpc.SealRequest) error {
 	if l.options.TrustSeals {
 		return nil

@@ -41,7 +41,7 @@ func (a *Absence) Observe(now time.Time, known, present []string) (gone []string
 	return gone
 }
 
-// Long tells whether a node has not been there for long.
+// Long reports whether a node has not been there for long.
 func (a *Absence) Long(node string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -179,7 +179,7 @@ func AsTheyAre(at []Holder) []Place {
 	return to
 }
 
-// Unchanged tells whether n replicas lie as they are wanted.
+// Unchanged reports whether n replicas lie as they are wanted.
 func Unchanged(to []Place, n int) bool {
 	for i, p := range to {
 		if p.Have != i {

@@ -34,7 +34,7 @@ type Part struct {
 	Also        []string // nodes that have all of it in their own memory, too
 }
 
-// at tells whether a node has the part in its own memory.
+// at reports whether a node has the part in its own memory.
 func (p *Part) at(node string) bool { return p.Node == node || slices.Contains(p.Also, node) }
 
 // SplitKind is the choice by which rows came to their nodes.

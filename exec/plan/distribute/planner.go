@@ -31,7 +31,7 @@ type planner struct {
 // them. TPC-H's queries take some hundreds; the bound is a fraction of a second.
 const mostSteps = 500_000
 
-// tired counts a step, and tells whether there were too many: then nothing that was found out since counts.
+// tired counts a step, and reports whether there were too many: then nothing that was found out since counts.
 func (p *planner) tired() bool {
 	p.steps++
 	return p.steps > mostSteps

@@ -73,7 +73,7 @@ func dialFrontend(ctx context.Context, frontend noderpc.Frontend, notice func(No
 	return &dialed{conn}, nil
 }
 
-// reachable tells whether the node's socket for the PostgreSQL protocol is on this machine and may be opened by this
+// reachable reports whether the node's socket for the PostgreSQL protocol is on this machine and may be opened by this
 // user.
 func reachable(directory string) bool {
 	if directory == "" {

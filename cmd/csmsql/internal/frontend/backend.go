@@ -69,7 +69,7 @@ func (b *Backend) Open(ctx context.Context, start wire.Startup) (wire.Session, e
 	return s, nil
 }
 
-// overOwnSocket tells whether the client came by a unix socket: they are in the data directory, which only its owner
+// overOwnSocket reports whether the client came by a unix socket: they are in the data directory, which only its owner
 // can open. Names of users are not checked, so that they hide texts from those who do not pretend.
 func overOwnSocket(start wire.Startup) bool {
 	_, local := start.RemoteAddr.(*net.UnixAddr)

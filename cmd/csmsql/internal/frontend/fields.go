@@ -36,13 +36,13 @@ func withOrigins(schema *arrow.Schema, origins []typing.Origin) *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// holdsHuge tells whether a field has DuckDB's HUGEINT.
+// holdsHuge reports whether a field has DuckDB's HUGEINT.
 func holdsHuge(f arrow.Field) bool {
 	t, ok := f.Type.(*arrow.Decimal128Type)
 	return ok && t.Scale == 0
 }
 
-// holdsText tells whether a field has strings, and no others' marks.
+// holdsText reports whether a field has strings, and no others' marks.
 func holdsText(f arrow.Field) bool {
 	t := f.Type
 	if d, ok := t.(*arrow.DictionaryType); ok {

@@ -255,7 +255,7 @@ func (c *calls) after(do func()) {
 	do()
 }
 
-// waits tells whether a call is overdue.
+// waits reports whether a call is overdue.
 func (c *calls) waits() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -196,7 +196,7 @@ func (o Options) engine() engine.Config {
 	}
 }
 
-// clustered tells whether the node is one of several.
+// clustered reports whether the node is one of several.
 func (o Options) clustered() bool { return o.ClusterInit || len(o.Etcd) > 0 }
 
 func (o Options) checkCluster() error {

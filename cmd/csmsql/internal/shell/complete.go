@@ -2,7 +2,7 @@ package shell
 
 import "github.com/csmsql/csmsql/sql/lex"
 
-// complete tells whether a text ends outside of quotes and comments with a semicolon: then its statements can run. A
+// complete reports whether a text ends outside of quotes and comments with a semicolon: then its statements can run. A
 // text of nothing but white space and comments is not complete, and costs nothing to go on with.
 func complete(text string) bool {
 	ended := false

@@ -53,5 +53,5 @@ import "C"
 // an operator delete that may free it. False: one of them is not a block of its own.
 func OperatorNew(bytes int) bool { return C.csm_test_operator_new(C.size_t(bytes)) != 0 }
 
-// OperatorNewRefuses tells whether those that do not throw give nothing for what no machine has.
+// OperatorNewRefuses reports whether those that do not throw give nothing for what no machine has.
 func OperatorNewRefuses() bool { return C.csm_test_operator_new_refuses() != 0 }
