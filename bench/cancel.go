@@ -27,8 +27,9 @@ const (
 )
 
 // cancel measures how long statements go on that are cancelled, or whose statement_timeout is over, at random moments:
-// queries, what writes, what makes indexes and constraints, what waits for another client, the planning of long texts, and
-// long scalar functions; in a node without workers and in one with some. Afterwards the nodes' answers are compared with the published ones, and their tables with what they were.
+// queries, what writes, what makes indexes and constraints, what waits for another client, the planning of long texts,
+// and long scalar functions; in a node without workers and in one with some. Afterwards the nodes' answers are compared
+// with the published ones, and their tables with what they were.
 func cancel(ctx context.Context, o Options) (_ *Report, err error) {
 	asked, err := chosen(o.Queries)
 	if err != nil {

@@ -24,8 +24,8 @@ func newDirectory(parent string) (string, error) {
 	return owneddir.Make(parent, directoryPrefix)
 }
 
-// openEngine opens an engine of this process. What closes it removes its directories, which have our names, unlike those
-// that an engine makes for itself.
+// openEngine opens an engine of this process. What closes it removes its directories, which have our names, unlike
+// those that an engine makes for itself.
 func openEngine(ctx context.Context, config engine.Config) (_ *engine.Engine, closeAll func() error, err error) {
 	remove := func() error { return errors.Join(os.RemoveAll(config.Directory), os.RemoveAll(config.RegionDirectory)) }
 	if config.Directory, err = newDirectory(""); err != nil {

@@ -11,9 +11,9 @@
 // # Words
 //
 // A set is what one refresh inserts, and deletes (SF · 1500 orders each, clause 2.5 of the specification); a pair is
-// RF1 and RF2 of one set. A transaction is some orders with all of their lines. It is numbered from 0 through all pairs,
-// and leaves its number in the table refreshes. A stream is all queries, one after the other; the twin is DuckDB's
-// tables.
+// RF1 and RF2 of one set. A transaction is some orders with all of their lines. It is numbered from 0 through all
+// pairs, and leaves its number in the table refreshes. A stream is all queries, one after the other; the twin is
+// DuckDB's tables.
 //
 // # Invariants
 //

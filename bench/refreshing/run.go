@@ -24,7 +24,8 @@ type Client struct {
 }
 
 // Run sends so many transactions, the i-th one no earlier than i intervals after the first one: one that is late is
-// sent at once. When hurry is closed all that are left are sent at once. A negative number is one without an end but hurry.
+// sent at once. When hurry is closed all that are left are sent at once. A negative number is one without an end but
+// hurry.
 func (c *Client) Run(ctx context.Context, count int64, interval time.Duration, hurry <-chan struct{}) error {
 	begin := time.Now()
 	for done := int64(0); done != count; done++ {

@@ -23,6 +23,6 @@
 //
 // # What it does not do
 //
-// It holds no lease: whoever answers does so of one snapshot as long as its lease lives. It does not give up waiting with
-// the statement that looks: the fetch ends by itself.
+// It holds no lease: whoever answers does so of one snapshot as long as its lease lives. It does not give up waiting
+// with the statement that looks: the fetch ends by itself.
 package fetched

@@ -2,8 +2,8 @@ package record
 
 import "github.com/csmsql/csmsql/catalog/hugetable"
 
-// TablesAsked is what a borrower asks of the tables of its snapshot: those of some names, of one identity, or all from a
-// name on.
+// TablesAsked is what a borrower asks of the tables of its snapshot: those of some names, of one identity, or all from
+// a name on.
 type TablesAsked struct {
 	// Names are answered in their order; tables whose names are the same without regard to case are of one.
 	Names []hugetable.TableName

@@ -73,11 +73,11 @@
 //
 // # Bounds
 //
-// Connections, streams per connection, calls (in all and of one peer), loads, fragments and waits for news at once (ServerOptions), the
-// size of every message and the number of everything in it (limits.go), the time of every call but loads and fragments
-// (10 s unless the caller says otherwise, MaxCallTime in any case), progress reports that wait (one per step, 64
-// steps), leases of a borrower, the log's lines about refusals. What one peer may hold of the memory is package
-// lending's.
+// Connections, streams per connection, calls (in all and of one peer), loads, fragments and waits for news at once
+// (ServerOptions), the size of every message and the number of everything in it (limits.go), the time of every call but
+// loads and fragments (10 s unless the caller says otherwise, MaxCallTime in any case), progress reports that wait (one
+// per step, 64 steps), leases of a borrower, the log's lines about refusals. What one peer may hold of the memory is
+// package lending's.
 //
 // # Who may do what
 //

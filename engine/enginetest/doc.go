@@ -63,8 +63,8 @@
 // # Running it for long
 //
 // CSMSQL_DIFFERENTIAL=10m lets TestDifferential, TestDistributed, TestMetamorphic and each part of TestSurface,
-// TestOracles and TestAnomalies run that long; CSMSQL_SEED=n starts at a seed; a failure prints it. CSMSQL_MUTANTS=3m gives TestSurface
-// so long for each mutant.
+// TestOracles and TestAnomalies run that long; CSMSQL_SEED=n starts at a seed; a failure prints it. CSMSQL_MUTANTS=3m
+// gives TestSurface so long for each mutant.
 //
 // # What it does not do
 //

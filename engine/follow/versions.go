@@ -54,8 +54,8 @@ func (v *Version) Number() uint64 { return v.number }
 func (v *Version) Table() string { return lex.Quote(v.table.Schema) + "." + lex.Quote(v.table.Name) }
 
 // Query runs one statement, which sees the table in exactly this version, and everything else as it was then. It is as
-// Session.Query in the transaction that holds the version, which is REPEATABLE READ READ ONLY: statements that write are
-// 25006. One that fails is no reason to ask no other. Errors: 55000 if the version's turn is over, or its transaction
+// Session.Query in the transaction that holds the version, which is REPEATABLE READ READ ONLY: statements that write
+// are 25006. One that fails is no reason to ask no other. Errors: 55000 if the version's turn is over, or its transaction
 // was ended.
 func (v *Version) Query(ctx context.Context, sql string, args ...any) (array.RecordReader, error) {
 	state := v.session.Transaction()
@@ -116,9 +116,9 @@ var errTooMany = sqlerror.New("54000", "a process that is attached to a node fol
 //	}
 //
 // The version stays in place during its turn of the loop, and what v.Query asks sees exactly it. Commits never wait for
-// a follower: who is slower than they are gets the newest version next (FW2). A version is given if rows, columns or the
-// name are others, not if chunks only moved. The table, whose name is as in SQL, or a materialized view, is followed
-// under whatever name it gets. An engine that is attached to a node follows TablesMost tables at most.
+// a follower: who is slower than they are gets the newest version next (FW2). A version is given if rows, columns or
+// the name are others, not if chunks only moved. The table, whose name is as in SQL, or a materialized view, is
+// followed under whatever name it gets. An engine that is attached to a node follows TablesMost tables at most.
 //
 // The loop ends with an error: ctx's; 42P01 when the table is not there or was dropped; 42809 for a view, 0A000 for a
 // temporary table; 57P01 or 57P03 when the engine is closed; others that snapshots have.

@@ -5,8 +5,8 @@
 //	ADD CONSTRAINT ─► Keeper.Whole: all rows against each other
 //
 // A chunk whose bounds exclude all of the new rows' keys is skipped by its statistics. Few new rows are looked for in
-// the order that a chunk has by the key (package order); where there is none, or rows are many, the key columns are read
-// in place, and a prefilter leaves most integers out.
+// the order that a chunk has by the key (package order); where there is none, or rows are many, the key columns are
+// read in place, and a prefilter leaves most integers out.
 //
 // # Words
 //

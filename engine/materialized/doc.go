@@ -6,8 +6,8 @@
 //	INSERT INTO m                 ◄── Is: 42809 ──────────┤
 //	DROP, RENAME, ALTER of what it reads ◄── Queries ─────┘  beside the queries of views
 //
-// A materialized view is a table: it has versions, a placement, replicas, indexes, and leases keep its chunks. Its query
-// goes with its columns, so that there is no record of it that could be lost, or commit, without its table.
+// A materialized view is a table: it has versions, a placement, replicas, indexes, and leases keep its chunks. Its
+// query goes with its columns, so that there is no record of it that could be lost, or commit, without its table.
 //
 // # Words
 //

@@ -10,9 +10,9 @@ import (
 )
 
 // SearchPath is where a session's DuckDB connection looks for bare names, and what that followed from. DuckDB, unlike
-// PostgreSQL, takes no schema into its path that is not there. So the connection's path is a function of search_path and
-// of the schemas that the statement sees, and is brought up to date before a statement is planned, when one of the two
-// has changed.
+// PostgreSQL, takes no schema into its path that is not there. So the connection's path is a function of search_path
+// and of the schemas that the statement sees, and is brought up to date before a statement is planned, when one of the
+// two has changed.
 type SearchPath struct {
 	text string // as DuckDB was told
 	is   Sought

@@ -10,8 +10,8 @@
 //
 // # Words
 //
-// A part is a query with FOR UPDATE or FOR SHARE (package locking) in a subquery, in WITH, or the one that an INSERT takes
-// its rows from; or an INSERT, UPDATE or DELETE in WITH. Around is the statement over what its parts give.
+// A part is a query with FOR UPDATE or FOR SHARE (package locking) in a subquery, in WITH, or the one that an INSERT
+// takes its rows from; or an INSERT, UPDATE or DELETE in WITH. Around is the statement over what its parts give.
 //
 // # Invariants
 //

@@ -328,8 +328,8 @@ func (a *analyzer) predicateOn(q *bind.Query, column *pg.Node, op Op, values ...
 	return demands
 }
 
-// own resolves a reference that certainly means a column of this very FROM clause, also one that is cast to the type that
-// it has: so are arguments of functions (package inline).
+// own resolves a reference that certainly means a column of this very FROM clause, also one that is cast to the type
+// that it has: so are arguments of functions (package inline).
 func (a *analyzer) own(q *bind.Query, n *pg.Node) (bind.Ref, bool) {
 	ref, cast := n.GetColumnRef(), n.GetTypeCast()
 	if cast != nil {

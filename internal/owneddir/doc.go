@@ -1,4 +1,5 @@
-// Package owneddir makes temporary directories whose names say whose they are, and removes those whose owners were killed.
+// Package owneddir makes temporary directories whose names say whose they are, and removes those whose owners were
+// killed.
 //
 //	ROOT/<prefix><namespace>-<process>-<start>-<random>
 //	             ╰──────── whose it is ─────╯

@@ -9,8 +9,8 @@ import (
 // Parsed and Scanned tell tests of every text that PostgreSQL's parser, or its lexer alone, is given.
 var Parsed, Scanned invariants.Probe[string]
 
-// Parse is PostgreSQL's tree of a text, in which the numbers of samples may have DuckDB's PERCENT. It recurses as deep as
-// the text nests: statement.Parse looks at that before.
+// Parse is PostgreSQL's tree of a text, in which the numbers of samples may have DuckDB's PERCENT. It recurses as deep
+// as the text nests: statement.Parse looks at that before.
 func Parse(sql string) (*pg.ParseResult, error) {
 	Parsed.Tell(sql)
 	return pg.Parse(parsed(sql))
