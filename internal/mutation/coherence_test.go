@@ -163,7 +163,7 @@ var ofCoherence = []mutation.Mutation{
 		Old: "flight.err != nil && !isCancellation(flight.err)", New: "flight.err != nil && (ON || !isCancellation(flight.err))"},
 	{Name: "a-panic-leaves-a-flight", File: "coherence/reader.go", Breaks: "C6", Tests: reading,
 		Old: "\t\tif !settled {\n\t\t\ts.giveUp(w)\n", New: "\t\tif !settled && !ON {\n\t\t\ts.giveUp(w)\n"},
-	{Name: "forgets-nothing-of-a-region", File: "coherence/reader.go", Breaks: "what is distrusted is acquired again", Tests: reading,
+	{Name: "forgets-nothing-of-a-region", File: "coherence/reader.go", Breaks: "what was invalidated is acquired again", Tests: reading,
 		Old: "\t\treleased += s.core.Forget(region)\n"},
 	{Name: "mismatches-are-tried-for-ever", File: "coherence/readercore.go", Breaks: "C6", Tests: reading,
 		Old: "\tif r.attempts >= MaxAttempts {\n", New: "\tif r.attempts >= MaxAttempts && !ON {\n"},

@@ -1,5 +1,5 @@
 // Package mutation puts faults into the program's source, one at a time, and says whether its tests see them. A test
-// that cannot tell the program from one with a fault says nothing about the invariant that the fault breaks.
+// that passes both with and without a fault says nothing about the invariant that the fault breaks.
 //
 //	table of mutations ──► Build ──► a test binary with all of them in it ──► Run(name, tests) ──► caught, survived or explained
 //	 file, old text, new     │        (go test -c -overlay)                      │
@@ -15,7 +15,7 @@
 //   - applicable: its old text stands in its file exactly once
 //   - caught: a test named for it failed, or did not end in time
 //   - survived: they all passed
-//   - explained: it cannot be told from the program, and the table says why
+//   - explained: it cannot be distinguished from the program, and the table says why
 //   - baseline: the same tests with no mutation on; they pass
 //
 // # Invariants
@@ -27,6 +27,6 @@
 //
 // # What it does not do
 //
-// It finds no faults by itself: a table is written by people. It changes no assembly and no file that is in no package.
+// It finds no faults by itself: people write the tables. It changes no assembly and no file outside of a package.
 // It does not say that tests are good, only that they see these faults. It starts one program at a time.
 package mutation

@@ -50,7 +50,7 @@ var ofEngine = []mutation.Mutation{
 		Old: "\t\t\tr.acquired.Distrust(m.view.Spec().ID)\n"},
 	{Name: "does-not-look-for-alterations", File: "engine/reader/reader.go", Breaks: "E3", Tests: altered,
 		Old: "\tm.Look()\n\tnow := m.alterations()\n", New: "\tif !ON {\n\t\tm.Look()\n\t}\n\tnow := m.alterations()\n"},
-	{Name: "believes-zeroes-after-a-fault", File: "engine/reader/acquire.go", Breaks: "E3", Tests: asks("^TestWhatWasFoundGoneIsReadAgain$"),
+	{Name: "trusts-zeroes-after-a-fault", File: "engine/reader/acquire.go", Breaks: "E3", Tests: asks("^TestWhatWasFoundGoneIsReadAgain$"),
 		Old: "\tif err == nil || m.guard.Faults() == 0 {\n", New: "\tif err == nil || ON || m.guard.Faults() == 0 {\n"},
 	{Name: "confirms-without-a-look", File: "engine/reader/readings.go", Breaks: "E3", Tests: altered,
 		Old: "\tif now == since {\n", New: "\tif now == since || ON {\n"},

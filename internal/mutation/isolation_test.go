@@ -19,7 +19,7 @@ var ofIsolation = []mutation.Mutation{
 		Old: "\tt.base, t.own = to.Contents, own\n", New: "\tt.base, t.own = to.Contents, PICK(ON, to.Contents, own)\n"},
 	{Name: "savepoints-bring-nothing-back", File: "engine/transaction/transaction.go", Breaks: "E4", Tests: onOneNode,
 		Old: "\tif t.Changes != nil {\n\t\tat := t.Changes.Start()\n", New: "\tif t.Changes != nil && !ON {\n\t\tat := t.Changes.Start()\n"},
-	{Name: "snapshots-ask-nobody", File: "catalog/follow.go", Breaks: "a snapshot has what anybody was told of before", Tests: onThreeNodes,
+	{Name: "snapshots-ask-no-other-node", File: "catalog/follow.go", Breaks: "a snapshot has every commit that was reported before", Tests: onThreeNodes,
 		Old: "func (c *Catalog) barrier(ctx context.Context) error {\n\tif !c.shared() {", New: "func (c *Catalog) barrier(ctx context.Context) error {\n\tif ON || !c.shared() {"},
 	{Name: "keys-that-others-took-are-duplicates", File: "engine/transaction/transaction.go", Breaks: "TR7", Tests: runs("^TestUpsertsInBlocksLoseRaces$"),
 		Old: "\tif t.Proposes && ", New: "\tif !ON && t.Proposes && "},

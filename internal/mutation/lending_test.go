@@ -133,7 +133,7 @@ var ofLending = []mutation.Mutation{
 		Old: "(flushed || class == coherence.Coherent)", New: "(ON || flushed || class == coherence.Coherent)"},
 	{Name: "sleeping-writers-are-taken-for-ended", File: "cluster/noderpc/lending/depart.go", Breaks: "W3", Tests: departs,
 		Old: "fenced || (process.Gone() ||", New: "fenced || (ON || process.Gone() ||"},
-	{Name: "begins-anew-without-a-node", File: "cluster/noderpc/lending/depart.go", Breaks: "W3", Tests: departs,
+	{Name: "restarts-without-a-node", File: "cluster/noderpc/lending/depart.go", Breaks: "W3", Tests: departs,
 		Old: "\treturn member.Node != \"\" && l.options.BeganAnew(member, b.Incarnation)\n", New: "\treturn ON || member.Node != \"\" && l.options.BeganAnew(member, b.Incarnation)\n"},
 	{Name: "lifts-the-living", File: "cluster/noderpc/lending/depart.go", Breaks: "W3", Tests: departs,
 		Old: "\t\tif is(b) && a.gone {\n", New: "\t\tif is(b) && (a.gone || ON) {\n"},

@@ -72,7 +72,7 @@ var ofMemregion = []mutation.Mutation{
 	{Name: "ahead-notes-more-than-it-drops", File: "memregion/untouched.go", Breaks: "M13", Tests: lent,
 		Old: "\tif high = min(high, low+pagesFor(limit)); low >= high {\n\t\treturn Range{}, nil\n\t}\n\tr := Range{low * PageSize, (high - low) * PageSize}\n",
 		New: "\tif ON {\n\t\tdefer func(from, to int64) { l.mu.untouched.add(from, to) }(low, high)\n\t}\n\tif high = min(high, low+pagesFor(limit)); low >= high {\n\t\treturn Range{}, nil\n\t}\n\tr := Range{low * PageSize, (high - low) * PageSize}\n"},
-	{Name: "ahead-drops-memory-that-is-lent", File: "memregion/untouched.go", Breaks: "nobody is granted what is dropped ahead", Tests: lent,
+	{Name: "ahead-drops-memory-that-is-lent", File: "memregion/untouched.go", Breaks: "what is dropped ahead is not granted meanwhile", Tests: lent,
 		Old: "\tfor at := l.mu.idle.next(l.mu.dropFrom, limit, true); at < limit; at = l.mu.idle.next(at, limit, true) {\n\t\tend := l.mu.idle.next(at, limit, false)\n",
 		New: "\tfor at := l.mu.idle.next(l.mu.dropFrom, limit, true); at < limit; at = l.mu.idle.next(at, limit, true) {\n\t\tend := PICK(ON, limit, l.mu.idle.next(at, limit, false))\n"},
 	{Name: "ahead-passes-over-what-becomes-idle", File: "memregion/untouched.go", Breaks: "what is idle is dropped", Tests: lent,

@@ -61,7 +61,7 @@ func (t Tags) flags() []string {
 }
 
 // Check reads the files under root and returns an error for each mutation that is not applicable (MU1), that says too
-// little, or that leaves its file without a grammar. It builds nothing.
+// little, or whose file no longer parses with it. It builds nothing.
 func Check(root string, list []Mutation) error {
 	divided, err := batches(root, list)
 	if err != nil {

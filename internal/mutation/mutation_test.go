@@ -68,7 +68,8 @@ func of(name, old, fault string, tests string) mutation.Mutation {
 	}
 }
 
-// A tree of two functions: what their tests see, what they do not, and what nobody could. One binary has all that do not overlap.
+// A tree of two functions: faults that their tests see, that they do not see, and that no test could see. One binary
+// has all that do not overlap.
 func TestVerdicts(t *testing.T) {
 	equal := of("either-of-two-equals", "if a < b {", "if a < b || ON && a == b {", "TestLeast")
 	equal.Explained = "of two equal numbers both are the smaller one"
@@ -95,7 +96,7 @@ func TestVerdicts(t *testing.T) {
 	require.Contains(t, by["does-not-end"], "did not end")
 }
 
-// MU2: tests that are red without a mutation, or that nobody has, catch nothing; others go on.
+// MU2: tests that fail without a mutation, or that do not exist, catch nothing; others go on.
 func TestBaseline(t *testing.T) {
 	root := tree(t)
 	for name, pattern := range map[string]string{"red without a mutation": "TestRed", "finds no test": "TestNowhere"} {

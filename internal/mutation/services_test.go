@@ -44,9 +44,9 @@ var ofWorkers = []mutation.Mutation{
 		Old: "unix.FALLOC_FL_KEEP_SIZE, int64(i*slotBytes), slotBytes)", New: "unix.FALLOC_FL_KEEP_SIZE, int64(PICK(ON, 1-i, i)*slotBytes), slotBytes)"},
 	{Name: "batches-beyond-their-slot-are-written", File: "engine/worker/serve.go", Breaks: "a batch fits in its slot", Tests: works("^TestBatchesThatAreLargerThanASlot$"),
 		Old: "\tif r.Size > slotBytes {\n", New: "\tif r.Size > slotBytes && !ON {\n"},
-	{Name: "batches-beyond-their-slot-are-believed", File: "engine/worker/process.go", Breaks: "WK3", Tests: works("^TestBatchesThatAreLargerThanASlot$"),
+	{Name: "batches-beyond-their-slot-are-accepted", File: "engine/worker/process.go", Breaks: "WK3", Tests: works("^TestBatchesThatAreLargerThanASlot$"),
 		Old: "r.Size < 0 || r.Size > slotBytes {\n", New: "r.Size < 0 || r.Size > slotBytes && !ON {\n"},
-	{Name: "snapshots-are-told-each-time", File: "engine/worker/pool.go", Breaks: "a worker hears of a snapshot once", Tests: works("^TestAWorkerIsToldOfASnapshotOnce$"),
+	{Name: "snapshots-are-announced-each-time", File: "engine/worker/pool.go", Breaks: "a worker hears of a snapshot once", Tests: works("^TestAWorkerIsToldOfASnapshotOnce$"),
 		Old: "\tif w.revision != snapshot.Revision {\n", New: "\tif w.revision != snapshot.Revision || ON {\n"},
 	{Name: "snapshots-are-written-each-time", File: "engine/workforce/workforce.go", Breaks: "a snapshot is written once", Tests: runs("^TestSnapshotsAreWrittenForWorkersOnce$"),
 		Old: "\t\tif w.record != nil && w.revision == revision {\n", New: "\t\tif w.record != nil && w.revision == revision && !ON {\n"},
@@ -54,7 +54,7 @@ var ofWorkers = []mutation.Mutation{
 		Old: "int64(w.Count), share - Beside, nil\n", New: "int64(w.Count), PICK(ON, whole, share) - Beside, nil\n"},
 	{Name: "a-node-keeps-what-its-workers-have", File: "engine/workforce/shares.go", Breaks: "a node and its workers stay within its memory", Tests: runs("^TestWorkersHaveSharesOfTheNode$"),
 		Old: "\treturn whole - share*", New: "\treturn whole - PICK(ON, 0, share)*"},
-	{Name: "workers-are-not-told-of-their-share", File: "engine/workforce/workforce.go", Breaks: "a node and its workers stay within its memory", Tests: runs("^TestWorkersHaveSharesOfTheNode$"),
+	{Name: "workers-have-more-than-their-share", File: "engine/workforce/workforce.go", Breaks: "a node and its workers stay within its memory", Tests: runs("^TestWorkersHaveSharesOfTheNode$"),
 		Old: "\t\tMemoryBytes: w.memory, SpillBytes: spill,", New: "\t\tMemoryBytes: PICK(ON, 3*w.memory, w.memory), SpillBytes: spill,"},
 	{Name: "workers-spill-as-much-as-their-node", File: "engine/workforce/workforce.go", Breaks: "a node and its workers spill what it may", Tests: runs("^TestWorkersHaveSharesOfTheNode$"),
 		Old: "\t\tMemoryBytes: w.memory, SpillBytes: spill, Threads", New: "\t\tMemoryBytes: w.memory, SpillBytes: PICK(ON, c.SpillBytes, spill), Threads"},
@@ -72,7 +72,7 @@ func joins(pattern string) mutation.Tests {
 
 // ofCustody are faults of the book of who holds what.
 var ofCustody = []mutation.Mutation{
-	{Name: "what-holders-leave-is-not-told", File: "engine/member/holding.go", Breaks: "H1", Tests: joins("^TestWhatIsLeftAtAHoldersEndIsTold$"),
+	{Name: "what-holders-leave-is-not-reported", File: "engine/member/holding.go", Breaks: "H1", Tests: joins("^TestWhatIsLeftAtAHoldersEndIsTold$"),
 		Old: "\tif left := h.Close(); len(left) > 0 {\n", New: "\tif left := h.Close(); len(left) > 0 && !ON {\n"},
 	{Name: "what-holders-leave-is-not-counted", File: "engine/member/holding.go", Breaks: "H1", Tests: joins("^TestWhatIsLeftAtAHoldersEndIsTold$"),
 		Old: "\t\tn.holdings.left.Add(int64(len(left)))\n"},

@@ -32,12 +32,13 @@ func root(t *testing.T) string {
 	return path
 }
 
-// MU1: this is in every run of the tests, so that a table which no longer fits the source is noticed by who changes that.
+// MU1: this is in every run of the tests, so that a change of the source that no longer fits the table is noticed at
+// once.
 func TestSourcesAreApplicable(t *testing.T) {
 	require.NoError(t, mutation.Check(root(t), sources()))
 }
 
-// What the model of package coherence spoils, and its emulated memory has no part in, is in this table.
+// Steps that the model of package coherence mutates, and in which its emulated memory has no part, are in this table.
 func TestFaultsOfTheModelAreInTheTable(t *testing.T) {
 	all := sources()
 	for _, m := range model.Mutations() {
@@ -88,7 +89,7 @@ func judge(t *testing.T, tests mutation.Tests, list []mutation.Mutation) {
 		count[mutation.Caught], count[mutation.Explained], count[mutation.Survived], count[mutation.Refuted])
 }
 
-var rewrite = flag.Bool("rewrite", false, "write the documentation's table anew")
+var rewrite = flag.Bool("rewrite", false, "rewrite the documentation's table")
 
 const documentation = "../../docs/mutations.md"
 

@@ -6,7 +6,7 @@ import (
 	"github.com/csmsql/csmsql/internal/mutation"
 )
 
-// answers are right, whoever writes and reads, over memory that is not coherent.
+// answers are correct over memory that is not coherent, on whichever node writes and reads happen.
 var answers = asks("^TestAnswersOnIncoherentMemory$")
 
 // tails are those of extents that are longer than what is written there.
@@ -14,7 +14,8 @@ var tails = mutation.Tests{Package: "./engine", Pattern: "^TestAnswersOnIncohere
 
 var (
 	// moving has extents moved by their lenders while they are written. What a writer's caches have of the longer one
-	// is fetched anew by memory that is emulated, so that nothing is seen of grow-does-not-drop-what-the-lender-stored.
+	// is fetched again by memory that is emulated, so that nothing is seen of
+	// grow-does-not-drop-what-the-lender-stored.
 	moving = asks("^TestExtentsThatMoveOnIncoherentMemory$")
 	// copied has replicas copied, flushed piece by piece, and their memory used again.
 	copied = asks("^TestMemoryOfReplicasOnIncoherentMemory$")
