@@ -6,7 +6,7 @@ import (
 	"github.com/csmsql/csmsql/queries"
 )
 
-// A result that misses a row of Q4 is told from the published answer.
+// A result that misses a row of Q4 differs from the published answer.
 func ExampleAnswer_Compare() {
 	answer, _ := queries.AnswerFor(0.01, 4)
 	columns := []string{"o_orderpriority", "order_count"}

@@ -130,7 +130,7 @@ func TestPortalsAreCharged(t *testing.T) {
 	require.Zero(t, s.account.Usage().Used, "they went with their transaction")
 }
 
-// W5: answers that nobody asked to be sent leave when the buffer is full, however long the pipeline is.
+// W5: answers of a pipeline without Sync or Flush are sent when the buffer is full, however long the pipeline is.
 func TestAnswersDoNotPileUp(t *testing.T) {
 	s := startServer(t, wire.Options{})
 	network, frontend := s.talk(t)

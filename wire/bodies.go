@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// bodies are buffers of long messages that are no longer looked at, for the next ones of any connection. A body grows
-// through buffers of half its length, and of a quarter: left to Go's collector they were four fifths of all that a node
-// allocated whose clients sent long messages, and it collected sixteen times a second. Like what the collector has
-// not found yet, which they would be, they are on nobody's account.
+// bodies pools the buffers of long messages that are no longer read, for the next long messages of any connection. A
+// body grows through buffers of half its length, and of a quarter. Left to Go's collector, they were four fifths of all
+// that a node allocated whose clients sent long messages, and it collected sixteen times a second. Pooled buffers are
+// charged to no account, like garbage that is not collected yet.
 var bodies bodyPool
 
 const (
@@ -53,7 +53,7 @@ func (p *bodyPool) take(size int) []byte {
 	return make([]byte, length)
 }
 
-// give is for a buffer that nobody looks at any more; the pool keeps those that it has made.
+// give returns a buffer that is no longer used; the pool keeps only buffers that it has made.
 func (p *bodyPool) give(buffer []byte) {
 	buffer = buffer[:cap(buffer)]
 	if len(buffer) == 0 {

@@ -69,7 +69,7 @@ type counted struct{ bytes int64 }
 func (c *counted) Take(_ string, bytes int64) error { c.bytes += bytes; return nil }
 func (c *counted) Give(_ string, bytes int64)       { c.bytes -= bytes }
 
-// While a statement runs its text is kept once: its message's buffer is for others, and on nobody's account.
+// While a statement runs its text is kept once: its message's buffer is back in the pool, and charged to no account.
 func TestTextsAreKeptOnce(t *testing.T) {
 	text := "SELECT '" + string(bytes.Repeat([]byte{'x'}, 1_000_000)) + "'"
 	message, err := (&pgproto3.Query{String: text}).Encode(nil)

@@ -147,8 +147,8 @@ func TestCopyOfWhoLeaves(t *testing.T) {
 	}
 }
 
-// Whoever goes on reading a stream when its COPY is over gets nothing of what the client says next.
-func TestCopyIsReadByNobodyAfterwards(t *testing.T) {
+// A session that still reads the stream after its COPY has ended gets nothing of the client's next messages.
+func TestCopyStreamCannotBeReadAfterItsEnd(t *testing.T) {
 	s := startServer(t, wire.Options{})
 	frontend := newFrontend(t, s)
 	copied := talk(t, frontend, &pgproto3.Query{String: "COPYIN csv fail"}, &pgproto3.CopyData{Data: []byte("1,one\n2")}, &pgproto3.CopyDone{})

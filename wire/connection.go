@@ -39,7 +39,7 @@ type connection struct {
 	session             Session
 	implicitTransaction ImplicitTransaction // the session, if it has them
 	implicitOpen        bool                // BeginImplicit was called and EndImplicit was not
-	idle                bool                // the client was told that it is its turn, and has said nothing since
+	idle                bool                // ReadyForQuery was sent, and the client has sent nothing since
 	between             bool                // likewise, and there is no transaction
 	hearing             Hearing             // the session, if it is one
 	hearAt              time.Time           // when to see whether the client reads again; zero: it does
@@ -60,8 +60,8 @@ type life struct {
 	mu       sync.Mutex
 	waiting  bool          // guarded by mu; blocked in reading the next message
 	patient  bool          // guarded by mu; until a deadline
-	hears    bool          // guarded by mu; the client may be told something while waiting
-	heard    bool          // guarded by mu; there may be something to tell it
+	hears    bool          // guarded by mu; notifications may be sent while waiting
+	heard    bool          // guarded by mu; there may be notifications to send
 	stopping bool          // guarded by mu; the server shuts down
 	finished chan struct{} // closed when the connection's goroutine is done
 	joined   chan struct{} // closed when shutdown, if it ran, is done
@@ -250,7 +250,7 @@ func (c *connection) shutdown() {
 	c.network.SetWriteDeadline(time.Now().Add(farewellTimeout)) // a client that does not read must not hold the server
 }
 
-// farewell says why the connection ends, if there is somebody to hear it.
+// farewell sends the client the reason why the connection ends, if the client is still there.
 func (c *connection) farewell(err error) {
 	if errors.Is(err, errTerminated) || errors.Is(err, errNoSession) || errors.Is(err, ErrConnectionLost) || c.out.failure != nil {
 		return
@@ -304,7 +304,7 @@ func (c *connection) release() {
 
 func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
-// isClosed tells errors of a socket whose other end, or our own, is gone.
+// isClosed reports whether err says that one end of a socket is closed.
 func isClosed(err error) bool {
 	var operation *net.OpError
 	return errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) || errors.As(err, &operation)

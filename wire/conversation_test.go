@@ -181,7 +181,7 @@ func (c *conversation) send(messages []pgproto3.FrontendMessage) (done chan erro
 	for _, message := range messages {
 		c.frontend.Send(message)
 	}
-	go func() { sent <- c.frontend.Flush() }() // received by the caller, or nobody once the server has hung up
+	go func() { sent <- c.frontend.Flush() }() // received by the caller, or not at all once the server has hung up
 	return sent
 }
 

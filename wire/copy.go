@@ -142,8 +142,8 @@ func (s *copyStream) feed(statement CopyInStatement) (tag string, err error) {
 	return tag, err
 }
 
-// copyStream is the client's CopyData messages as one io.Reader. It is read by one goroutine at a time, which need
-// not be the connection's own, and by nobody after close, although one that is overdue may try.
+// copyStream is the client's CopyData messages as one io.Reader. It is read by one goroutine at a time, which need not
+// be the connection's own. Reads after close fail; a reader that is overdue may still try.
 type copyStream struct {
 	connection *connection
 	ctx        context.Context

@@ -146,7 +146,7 @@ func (c *connection) sync() error {
 	return c.ready()
 }
 
-// ready tells the client that it is its turn, and sends everything.
+// ready sends ReadyForQuery, and before it everything that is queued.
 func (c *connection) ready() error {
 	c.sendReports()
 	status := c.session.Status()
@@ -164,7 +164,7 @@ func (c *connection) ready() error {
 	return err
 }
 
-// sendError tells of a failed statement, the session too. ctx is what it ran under.
+// sendError reports a failed statement to the client and to the session. The statement ran under ctx.
 func (c *connection) sendError(ctx context.Context, err error) {
 	c.sendNotices()
 	if s, ok := c.session.(Failing); ok {

@@ -49,8 +49,8 @@
 // which is held while another is taken or foreign code runs, except copyStream.mu, under which the socket is read:
 // registry.mu, lobby.mu, running.mu, reports.mu, life.mu, statements.mu, copyStream.mu.
 //
-// There is no read-ahead of batches: a Result may use its batch until the next Next, and whoever produces knows better
-// than this package how much to compute ahead.
+// There is no read-ahead of batches: a Result may use its batch until the next Next, and its producer knows better than
+// this package how much to compute ahead.
 //
 // # Invariants
 //
@@ -68,14 +68,14 @@
 //   - W7: after an error nothing of a pipeline is looked at until Sync, and exactly one ReadyForQuery answers it.
 //   - W8: what a client makes a connection keep beyond its fixed buffers is charged to the session's account before
 //     (Accounted): messages as they arrive, arguments of portals, buffers that rows fill until the client's next turn.
-//     What is refused fails its message, and no other. Buffers of long messages are anybody's once nobody looks at the
-//     message any more (bodyPool): what is kept of one is a copy.
-//   - W9: a client is told of what its session has heard (Hearing) between transactions only. One that does not read
-//     does not keep its connection from reading, nor from ending.
+//     What is refused fails its message, and no other. Buffers of long messages return to a shared pool once the
+//     message is no longer read (bodyPool): what is kept of one is a copy.
+//   - W9: notifications that a session has received (Hearing) are sent to its client between transactions only. A
+//     client that does not read does not keep its connection from reading, nor from ending.
 //
 // # What it does not do
 //
 // No TLS, no passwords (only trust, hence W1), no replication, no function call messages, no client
 // encodings other than UTF8, no DateStyle but ISO and no IntervalStyle but postgres. It never looks into SQL beyond
-// telling an empty string from others: transactions, SET, DEALLOCATE, cursors and COPY's options are the session's.
+// recognizing an empty string: transactions, SET, DEALLOCATE, cursors and COPY's options are the session's.
 package wire

@@ -22,7 +22,7 @@ func (e *Error) Hint() string { return e.Help }
 
 // Errors that a caller or a client can run into, grouped by when.
 var (
-	// ErrNotLoopback refuses an address that strangers can reach while nobody asks them who they are. (CheckListen)
+	// ErrNotLoopback refuses an address that other hosts can reach without authentication. (CheckListen)
 	ErrNotLoopback = errors.New("refusing to listen without authentication")
 
 	// ErrTooManyConnections refuses a client over Options.MaxConnections. (accept)
@@ -52,7 +52,7 @@ type fatalError struct{ error }
 
 func (e *fatalError) Unwrap() error { return e.error }
 
-// endsConnection tells errors after which there is nobody to answer, or nothing more to say but why.
+// endsConnection reports whether the connection ends after err: the client is gone, or only the reason is still sent.
 func endsConnection(err error) bool {
 	var fatal *fatalError
 	return errors.Is(err, ErrConnectionLost) || errors.Is(err, ErrShutdown) || errors.As(err, &fatal)

@@ -235,8 +235,8 @@ func (c *connection) execute(message *pgproto3.Execute) (context.Context, error)
 	}
 	err = c.running.begin(p.cancel, c.remaining())
 	defer c.running.end()
-	// A statement whose Sync is there is alone: it may commit, and be repeated if it loses a race, before it is told
-	// of.
+	// A statement whose Sync has arrived is alone in its pipeline. It may commit, and be repeated if it loses a race,
+	// before its result is sent.
 	if err == nil && (limit != 0 || !c.in.ends()) {
 		err = c.beginImplicit(p.ctx)
 	}

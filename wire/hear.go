@@ -10,11 +10,11 @@ import (
 
 const (
 	heardAtOnce = 4               // notifications for a client that waits: what a writable socket takes
-	heardMost   = 1000            // before ReadyForQuery
-	hearAgain   = 1 * time.Second // after which is seen whether a client that did not read does
+	heardMost   = 1000            // notifications before ReadyForQuery
+	hearAgain   = 1 * time.Second // until the next try with a client that did not read
 )
 
-// Heard implements Client: a connection that waits for its client between transactions tells it at once.
+// Heard implements Client: a connection that waits for its client between transactions sends the notifications at once.
 func (c *connection) Heard() {
 	l := &c.life
 	l.mu.Lock()
@@ -25,8 +25,9 @@ func (c *connection) Heard() {
 	}
 }
 
-// hear tells a client that waits what its session has heard. One that does not read is told later, the last of each
-// channel, so that the connection never waits for it to read: it goes on to hear what the client says, and its end.
+// hear sends a waiting client the notifications of its session. It never waits for the client to read: a client that
+// does not read gets them later, the last one of each channel. So the connection goes on to read the client's messages
+// and notices its end.
 func (c *connection) hear() error {
 	c.life.mu.Lock()
 	c.life.heard = false

@@ -110,9 +110,9 @@ func TestHeardDoesNotMakePatient(t *testing.T) {
 	hears(t, frontend, "ErrorResponse")
 }
 
-// W9: a client that does not read keeps nothing but the last of each channel, hears that when it reads again, and may
-// leave without reading.
-func TestHeardByNobody(t *testing.T) {
+// W9: for a client that does not read only the last notification of each channel is kept. It gets that when it reads
+// again, and may leave without reading.
+func TestNotifiedClientDoesNotRead(t *testing.T) {
 	for _, ends := range []string{"reads again", "says that it leaves", "hangs up", "asks"} {
 		t.Run(ends, func(t *testing.T) {
 			s := startServer(t, wire.Options{})

@@ -240,7 +240,7 @@ func (in *input) release() {
 	in.charge.shrink(0)
 }
 
-// end is for the last message, and one that did not come whole: nobody looks at them any more.
+// end drops the last message, complete or not, which is no longer used.
 func (in *input) end() {
 	in.begun, in.length = false, 0
 	in.release()

@@ -37,7 +37,7 @@ func requireState(t testing.TB, err error, state string) {
 	require.Equal(t, state, failure.Code, failure.Message)
 }
 
-// W1: what strangers can reach is not bound while nobody asks who they are.
+// W1: an address that other hosts can reach is not bound without authentication.
 func TestCheckListen(t *testing.T) {
 	for _, good := range []string{"127.0.0.1:5433", "127.8.9.1:1", "[::1]:5433", "localhost:5433", "/run/csmsql/socket", "unix:socket", "@abstract"} {
 		require.NoError(t, wire.CheckListen(good, false), good)
@@ -49,7 +49,7 @@ func TestCheckListen(t *testing.T) {
 	require.ErrorContains(t, wire.CheckListen("5433", false), "HOST:PORT")
 }
 
-// W2: sessions are bounded; who comes too late is told so, and a place that becomes free is given again.
+// W2: sessions are bounded; a client over the limit gets an error, and a slot that becomes free is used again.
 func TestTooManyConnections(t *testing.T) {
 	s := startServer(t, wire.Options{MaxConnections: 2})
 	first, _ := s.connect(t, ""), s.connect(t, "")
@@ -77,7 +77,7 @@ func TestFloodOfHalfOpenConnections(t *testing.T) {
 	}
 	for _, network := range silent {
 		_, err := network.Read(make([]byte, 1))
-		require.Error(t, err, "nobody gets an answer")
+		require.Error(t, err, "no client gets an answer")
 	}
 	require.Less(t, runtime.NumGoroutine(), before+100)
 	var one int
@@ -116,8 +116,8 @@ func TestConcurrentClients(t *testing.T) {
 	}
 }
 
-// W2: whoever opens sockets and says nothing keeps neither new clients out nor cancel requests.
-func TestSilentSocketsKeepNobodyOut(t *testing.T) {
+// W2: silent sockets keep neither new clients out nor cancel requests.
+func TestSilentSocketsDoNotBlockNewClients(t *testing.T) {
 	s := startServer(t, wire.Options{MaxConnections: 3, StartupTimeout: time.Hour})
 	busy := s.connect(t, "")
 	failed := make(chan error, 1)
@@ -183,7 +183,8 @@ func TestSlowReaderBoundsMemory(t *testing.T) {
 	frontend.Send(&pgproto3.Query{String: "HEAVY 1000000 1000"})
 	require.NoError(t, frontend.Flush())
 
-	// Nobody reads: the producer must come to rest although a gigabyte waits. Rest is: the same count for a while.
+	// The client does not read: the producer must come to rest although a gigabyte waits. At rest, the count stays the
+	// same.
 	last, calm := int64(-1), 0
 	require.Eventually(t, func() bool {
 		if now := s.batches.Load(); now == last {
@@ -223,7 +224,8 @@ func TestMillionRows(t *testing.T) {
 	require.Equal(t, "SELECT 1000000", rows.CommandTag().String())
 }
 
-// W3: the end of the server tells idle clients, interrupts busy ones after the grace, and leaves nothing behind.
+// W3: a shutdown ends idle clients' connections with an error, interrupts busy ones after the grace, and leaves nothing
+// behind.
 func TestShutdown(t *testing.T) {
 	s := startServer(t, wire.Options{ShutdownGrace: 50 * time.Millisecond})
 	idle, busy := s.connect(t, ""), s.connect(t, "")
@@ -272,12 +274,12 @@ func TestDisconnectCancels(t *testing.T) {
 			require.NoError(t, frontend.Flush())
 			network.Close()
 			require.Eventually(t, func() bool { return s.open.Load() == 0 }, patience, 10*time.Millisecond)
-			require.Empty(t, s.waiting, "what is behind runs for nobody")
+			require.Empty(t, s.waiting, "the statements behind it do not run")
 		})
 	}
 }
 
-// endsAtAccept is a listener whose server is told to end while somebody comes in.
+// endsAtAccept is a listener whose server is shut down while a client connects.
 type endsAtAccept struct {
 	net.Listener
 	end context.CancelFunc
@@ -289,8 +291,8 @@ func (l endsAtAccept) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// A client that comes in at the moment of the server's end is told so, and not cut off without a word.
-func TestShutdownTellsWhoJustCameIn(t *testing.T) {
+// A client that connects while the server shuts down gets an error, and is not cut off without one.
+func TestClientThatConnectsDuringShutdownGetsError(t *testing.T) {
 	directory := t.TempDir()
 	listener, err := net.Listen("unix", filepath.Join(directory, ".s.PGSQL.5432"))
 	require.NoError(t, err)

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// lobby is where connections are that have no slot yet (W2): for as long as their start-up takes, while they are
-// told that there is none, or while they carry a cancel request. When it is full, a newcomer takes the place of the
-// connection that has said nothing for longest: who opens sockets and is silent keeps nobody out but its own kind,
-// and a cancel never waits. Safe for concurrent use.
+// lobby holds the connections that have no slot yet (W2): during their start-up, while they are refused for want of a
+// slot, or while they carry a cancel request. When it is full, a newcomer takes the place of the connection that has
+// been silent for longest. So silent sockets keep only other silent sockets out, and a cancel never waits. Safe for
+// concurrent use.
 type lobby struct {
 	most int
 

@@ -31,7 +31,7 @@ func (o *output) send(message pgproto3.BackendMessage) {
 	}
 }
 
-// full tells that it is time to flush.
+// full reports whether it is time to flush.
 func (o *output) full() bool { return len(o.buffer) >= OutputBufferBytes }
 
 // buffers are those that connections fill with rows. One that waits for its client's next message has none.

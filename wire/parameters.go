@@ -9,7 +9,7 @@ import (
 	"github.com/csmsql/csmsql/wire/pgformat"
 )
 
-// reported are the run-time parameters whose values the client is told: GUC_REPORT in PostgreSQL 15.
+// reported are the run-time parameters whose values are reported to the client: GUC_REPORT in PostgreSQL 15.
 var reported = []string{
 	"application_name", "client_encoding", "DateStyle", "default_transaction_read_only", "in_hot_standby",
 	"integer_datetimes", "IntervalStyle", "is_superuser", "server_encoding", "server_version", "session_authorization",

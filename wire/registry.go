@@ -100,8 +100,8 @@ func (r *running) handled(more bool) {
 	}
 }
 
-// begin tells what runs from now to end. It may take so long; 0: for ever. An error is the reason why it is to end at
-// once; cancel was called with it.
+// begin registers the cancel function of what runs from now until end. It may run for atMost; 0: for ever. An error is
+// the reason why it must end at once; cancel was called with it.
 func (r *running) begin(cancel context.CancelCauseFunc, atMost time.Duration) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// reports is what the session told through Client and the connection has not passed on yet. Sessions may speak from any
-// goroutine; only the connection's own goroutine writes to the client.
+// reports queues what the session reported through Client and the connection has not sent yet. Sessions may report from
+// any goroutine; only the connection's own goroutine writes to the client.
 type reports struct {
 	mu         sync.Mutex
 	notices    []Notice          // guarded by mu; at most NoticesMax, and NoticesBytesMax and one
@@ -89,7 +89,7 @@ func (c *connection) takeReports() (changed []parameterChange) {
 	return changed
 }
 
-// sendReports passes on everything that the session told.
+// sendReports sends everything that the session reported.
 func (c *connection) sendReports() {
 	c.sendNotices()
 	for _, change := range c.takeReports() {

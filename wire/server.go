@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Defaults of Options, and bounds that nobody needs to turn.
+// Defaults of Options, and bounds that need no setting.
 const (
 	MaxConnectionsDefault   = 100
 	MaxMessageBytesDefault  = 64 << 20
@@ -21,7 +21,7 @@ const (
 	PortalsMax              = 1_000     // open portals of one connection
 	NoticesMax              = 1_000     // notices queued by one statement
 	NoticesBytesMax         = 64 << 10  // bytes of them, and one more notice
-	lobbyBeyondMax          = 32        // connections over the limit that are being told so, or that carry a cancel request
+	lobbyBeyondMax          = 32        // connections over the limit: being refused, or carrying a cancel request
 	acceptRetryDelay        = 50 * time.Millisecond
 	disconnectCheckInterval = time.Second
 )
@@ -88,8 +88,8 @@ func NewServer(backend Backend, options Options) *Server {
 }
 
 // Serve accepts connections until ctx ends or the listener fails, and returns when all its connections have ended
-// (W3). The listener is closed. When ctx ends, idle clients are told 57P01 at once; running statements may finish
-// within Options.ShutdownGrace. Serve returns nil after a shutdown. It may be called for several listeners.
+// (W3). The listener is closed. When ctx ends, idle clients get 57P01 at once; running statements may finish within
+// Options.ShutdownGrace. Serve returns nil after a shutdown. It may be called for several listeners.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	ctx, stop := context.WithCancel(ctx)
 	var connections sync.WaitGroup
@@ -104,7 +104,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		network, err := listener.Accept()
 		if err == nil {
 			if c := newConnection(s, network); s.lobby.enter(c) {
-				connections.Go(func() { s.serveConnection(ctx, c) }) // also when ctx has ended meanwhile: it is told so
+				connections.Go(func() { s.serveConnection(ctx, c) }) // also after ctx has ended: it gets the error
 			} else {
 				network.Close() // a flood of clients that are starting up. Not worth a goroutine.
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/csmsql/csmsql/wire/pgcopy"
 )
 
-// Backend opens the sessions that a Server hands its clients' statements to. Whoever wires the program implements it
+// Backend opens the sessions that a Server hands its clients' statements to. The program that wires them implements it
 // with the engine; tests implement it with a fake.
 type Backend interface {
 	// Open starts a session for a client that finished its start-up message. ctx ends with the connection and covers
@@ -48,7 +48,7 @@ type Client interface {
 	Heard()
 	// Untime lets the statement that runs take the time that it takes from now on (Timed): it has begun to commit.
 	Untime()
-	// Deallocate forgets the prepared statement that was named by Parse, or all of them when name is empty; it tells
+	// Deallocate forgets the prepared statement that was named by Parse, or all of them when name is empty; it reports
 	// whether the name existed. SQL's DEALLOCATE and DISCARD ALL use it, since drivers mix them with protocol names.
 	Deallocate(name string) bool
 	// Prepared finds the statement that was named by Parse: SQL's PREPARE must not take its name, and EXECUTE may
@@ -106,9 +106,8 @@ type ImplicitTransaction interface {
 	EndImplicit(ctx context.Context, failed bool) error
 }
 
-// Failing is implemented by sessions that have to hear of errors which they did not give themselves (a parameter that
-// cannot be
-// decoded, a name that is taken): whatever the client is told of as an error fails its transaction block.
+// Failing is implemented by sessions that have to learn of errors which they did not return themselves (a parameter
+// that cannot be decoded, a name that is taken): every error that is sent to the client fails its transaction block.
 type Failing interface {
 	// Fail makes an open transaction block a failed one; without a block it does nothing.
 	Fail()
@@ -131,8 +130,8 @@ type Timed interface {
 	Timeout() time.Duration
 }
 
-// Hearing is implemented by sessions whose clients are told of things that they did not ask for (LISTEN): between
-// transactions, before ReadyForQuery or while the client says nothing.
+// Hearing is implemented by sessions that have asynchronous notifications for their clients (LISTEN). They are sent
+// between transactions: before ReadyForQuery, or while the client is silent.
 type Hearing interface {
 	// Heard takes at most so many notifications; what there is more of stays. It is called while the session settles,
 	// too.
@@ -187,10 +186,10 @@ type Statement interface {
 	// client sees the type pgformat.TypeOf(field); metadata pgformat.MetadataOID overrides it.
 	Fields() *arrow.Schema
 	// Execute runs the statement. ctx stays valid until the Result is closed and is cancelled by a cancel request,
-	// by the end of the connection or when the portal is closed; context.Cause tells which (ErrCanceled,
-	// ErrStatementTimeout, ErrConnectionLost, ErrShutdown). Whatever error is returned then, the client hears the
-	// cause. A statement that implements CopyInStatement is not executed: CopyIn is called instead. Arguments are
-	// decoded before; COPY gets none.
+	// by the end of the connection or when the portal is closed; context.Cause returns which (ErrCanceled,
+	// ErrStatementTimeout, ErrConnectionLost, ErrShutdown). Whatever error is returned then, the client gets the cause.
+	// A statement that implements CopyInStatement is not executed: CopyIn is called instead. Arguments are decoded
+	// before; COPY gets none.
 	Execute(ctx context.Context, args []Value) (Result, error)
 	Close() error
 }
@@ -238,7 +237,7 @@ type CopyOutStatement interface {
 //	pgformat.Interval · pgformat.UUID · *pgformat.Array
 //
 // and owned by the receiver. Dates, times, timestamps and intervals that came as text which is not ISO are a
-// string, for the database to interpret; OID still tells the type.
+// string, for the database to interpret; OID is still the type.
 type Value struct {
 	OID  uint32
 	Data any

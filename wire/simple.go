@@ -29,7 +29,7 @@ func (c *connection) simpleQuery(sql string) error {
 	}
 	rest := sql
 	for i := 0; i < len(texts) && err == nil; i++ {
-		// The statement's own text starts at "1" for whoever parses it; the client counts from the start of the string.
+		// An error's position counts from the start of its statement; the client counts from the start of the string.
 		at := max(strings.Index(rest, texts[i].SQL), 0)
 		rest = rest[at:]
 		prefix := sql[:len(sql)-len(rest)]
@@ -99,7 +99,7 @@ func (c *connection) simpleStatement(text *lex.Text, oneOfMany bool) (_ context.
 	return ctx, c.run(p, 0)
 }
 
-// isBlank tells a query string without any statement: white space, semicolons and comments.
+// isBlank reports whether a query string has no statement: only white space, semicolons and comments.
 func isBlank(text *lex.Text) bool {
 	t := text.Next(0)
 	for t.Is(";") {

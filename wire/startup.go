@@ -139,7 +139,7 @@ func splitOptions(options string) (words []string) {
 	return words
 }
 
-// greet tells the client that it is in, and everything about its session.
+// greet sends the client AuthenticationOk and the parameters of its session.
 func (c *connection) greet() error {
 	c.out.send(&pgproto3.AuthenticationOk{})
 	c.sendNotices()

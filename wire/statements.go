@@ -28,7 +28,7 @@ func newPrepared(statement Statement) *prepared {
 	return p
 }
 
-// shownFields is what a client is told of a schema.
+// shownFields returns the description of a schema that is sent to the client.
 func shownFields(schema *arrow.Schema) ([]pgformat.Type, []pgproto3.FieldDescription) {
 	types := make([]pgformat.Type, schema.NumFields())
 	fields := make([]pgproto3.FieldDescription, schema.NumFields())
@@ -160,7 +160,7 @@ func (s *statements) forget(name string, all bool) (existed bool) {
 	return existed
 }
 
-// closeForgotten closes statements that nobody holds any more.
+// closeForgotten closes the forgotten statements that have no holder left.
 func (s *statements) closeForgotten() {
 	s.mu.Lock()
 	forgotten := s.forgotten
@@ -193,7 +193,7 @@ func (c *connection) Prepared(name string) (Statement, bool) {
 // PreparedNames implements Client.
 func (c *connection) PreparedNames() []string { return c.statements.names() }
 
-// taken reports whether a statement of the name exists, whoever named it.
+// taken reports whether a statement of the name exists, from Parse or from SQL.
 func (c *connection) taken(name string) bool {
 	if c.statements.has(name) {
 		return true

@@ -85,7 +85,7 @@ func TestStatementTimeout(t *testing.T) {
 		server.settle()
 		require.Equal(t, []string{"SELECT 1"}, talk(t, frontend, &pgproto3.Query{String: "SELECT"}))
 	})
-	t.Run("a commit that nobody knows of is told", func(t *testing.T) {
+	t.Run("a commit whose outcome is unknown is reported", func(t *testing.T) {
 		require.Equal(t, []string{"08007 transaction resolution unknown"}, talk(t, frontend, &pgproto3.Query{String: "DOUBT"}))
 	})
 }
@@ -102,7 +102,8 @@ func TestStatementTimeoutOfASuspendedPortal(t *testing.T) {
 	require.Equal(t, []string{"SELECT 2"}, talk(t, frontend, &pgproto3.Execute{Portal: "slow"}, &pgproto3.Sync{}))
 }
 
-// A client's silence counts when it was told that it is its turn: not in the middle of a pipeline, and not while it has said more already. Patient.
+// A client's silence counts from ReadyForQuery on: not in the middle of a pipeline, and not while it has already sent
+// more. Patient.
 func TestPatienceBeginsWhenItIsTheClientsTurn(t *testing.T) {
 	const silent = "57P05 terminating connection due to idle-session timeout"
 	ends := func(t *testing.T, frontend *pgproto3.Frontend) {

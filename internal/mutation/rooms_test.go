@@ -13,7 +13,7 @@ var (
 	locks   = in("internal/filelock", "^Test")
 	fabrics = in("engine/fabric", "^Test")
 	damages = in("engine/reader", "^Test")
-	copies  = in("wire", "^(TestConversations|TestCopy|TestCopyOfWhoLeaves|TestCopyIsReadByNobodyAfterwards|TestCopyToWhoCancels|TestStatementTimeout)$")
+	copies  = in("wire", "^(TestConversations|TestCopy|TestCopyOfWhoLeaves|TestCopyStreamCannotBeReadAfterItsEnd|TestCopyToWhoCancels|TestStatementTimeout)$")
 	plans   = in("exec/duckdb", "^(TestPlanningEnds|TestMemoryOfPlanningIsBounded|TestWhoPlansTooMuchIsTold|TestLargeTextsOfGoAreRefused)$")
 	hears   = in("exec/duckdb", "^(TestPlanningHears|TestExhaustedIsToldAgain|TestFailureOfAnotherThreadIsTold|TestReasonIsFoundInATransaction|TestNoBatchComesAfterTheEnd)$")
 )

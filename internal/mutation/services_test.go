@@ -92,7 +92,7 @@ var ofWire = []mutation.Mutation{
 		Old: "\tif !ok || !c.idle {\n", New: "\tif !ok || !c.idle && !ON {\n"},
 	{Name: "patience-has-no-end", File: "wire/connection.go", Breaks: "a client is not waited for for ever", Tests: speaks("^TestPatienceBeginsWhenItIsTheClientsTurn$"),
 		Old: "\t\tnetwork.SetReadDeadline(until)\n"},
-	{Name: "clients-that-do-not-read-are-waited-for", File: "wire/hear.go", Breaks: "W9", Tests: speaks("^TestHeardByNobody$"),
+	{Name: "clients-that-do-not-read-are-waited-for", File: "wire/hear.go", Breaks: "W9", Tests: speaks("^TestNotifiedClientDoesNotRead$"),
 		Old: "\t\tif !writable(c.network) {\n", New: "\t\tif !ON && !writable(c.network) {\n"},
 	{Name: "notifications-come-within-transactions", File: "wire/dispatch.go", Breaks: "W9", Tests: speaks("^TestHeard$"),
 		Old: "\tif status == TxIdle {\n\t\tc.sendHeard(", New: "\tif status == TxIdle || ON {\n\t\tc.sendHeard("},

@@ -44,7 +44,7 @@ func (g *Generator) InsertSet(ctx context.Context, mem memory.Allocator, t Table
 	if err != nil {
 		return nil, err
 	}
-	// Nobody else has the batch yet, and both tables have the order's key in their first column.
+	// The batch is not shared yet, and both tables have the order's key in their first column.
 	keys := arrow.Int64Traits.CastFromBytes(batch.Column(0).Data().Buffers()[1].Bytes())
 	for i, key := range keys {
 		keys[i] = orderKey(orderNumber(key)-g.units[Orders]) + refreshKeyShift

@@ -11,8 +11,8 @@
 //
 //   - PC1: what Encoder writes Reader reads back, with the same options, unless the null string equals a value in text
 //     format.
-//   - PC2: Reader holds one row and never more than FieldBytesMax of a line or field; a length is believed as bytes
-//     come.
+//   - PC2: Reader holds one row and never more than FieldBytesMax of a line or field; memory for a length is allocated
+//     only as its bytes arrive.
 //   - PC3: every error of the data has SQLSTATE 22P04 and the line; errors of the stream are passed on as they are.
 //
 // # What it does not do

@@ -36,7 +36,7 @@ type Reader struct {
 	ends    []int  // end of each field in text; -1-end for NULL
 	started bool
 	done    bool
-	take    func(bytes int64) error // nil: nobody counts
+	take    func(bytes int64) error // nil: not counted
 	taken   int64
 }
 
@@ -152,7 +152,7 @@ func (r *Reader) readSignature() error {
 	return nil
 }
 
-// short tells a stream that ended too early, which is an error of the data, from one that failed.
+// short distinguishes a stream that ended too early, which is an error of the data, from one that failed.
 func (r *Reader) short(err error, message string) error {
 	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return r.fail("%s", message)
@@ -201,7 +201,7 @@ func (r *Reader) readTuple() error {
 	return nil
 }
 
-// readField reads piece by piece: a length is only believed as far as bytes really come.
+// readField reads piece by piece, so that memory is only allocated as the bytes of a length arrive.
 func (r *Reader) readField(size int) error {
 	for size > 0 {
 		piece := min(size, 64<<10)
@@ -318,7 +318,7 @@ func (r *Reader) cutText(line []byte) (raw, rest []byte, more bool) {
 	return line, nil, false
 }
 
-// appendUnescaped resolves what follows a backslash and tells how many bytes that was.
+// appendUnescaped resolves what follows a backslash and returns how many bytes that was.
 func appendUnescaped(dst, after []byte) (out []byte, used int) {
 	if at := bytes.IndexByte([]byte("bfnrtv"), after[0]); at >= 0 {
 		return append(dst, "\b\f\n\r\t\v"[at]), 1

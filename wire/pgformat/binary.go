@@ -303,7 +303,7 @@ func (c *column) binaryOfBytes(values arrow.Array, oid uint32) (appendFunc, erro
 	return c.text(values, oid)
 }
 
-// isTextLike tells the types whose binary form is their text.
+// isTextLike reports whether a type's binary form is its text.
 func isTextLike(oid uint32) bool {
 	switch oid {
 	case Text, Varchar, BPChar, Name, QChar, JSON, Unknown:

@@ -140,7 +140,7 @@ func storage(values arrow.Array) arrow.Array {
 	}
 }
 
-// isPlain tells which types never print a character that COPY or an array would have to quote or escape.
+// isPlain reports whether a type never prints a character that COPY or an array would have to quote or escape.
 func isPlain(data arrow.DataType) bool {
 	switch id := data.ID(); id {
 	case arrow.BOOL, arrow.DATE32, arrow.DATE64, arrow.TIME32, arrow.TIME64, arrow.DECIMAL32, arrow.DECIMAL64,

@@ -24,8 +24,7 @@
 //
 //   - PF1: an encoder reads a batch only between Bind and the next Bind or Unbind.
 //   - PF2: no type is looked at and nothing is allocated per row or value, lists and JSON of odd types excepted.
-//   - PF3: decoding never reads past its bytes, never believes a length before it has seen the bytes, and keeps none of
-//     them.
+//   - PF3: decoding never reads past its bytes, checks a length against them before it uses it, and keeps none of them.
 //   - PF4: what Columns writes is, byte for byte, what PostgreSQL 15 sends for the same value
 //     (testdata/postgres15.txt).
 //   - PF5: a parameter means the same in text and in binary.

@@ -85,7 +85,7 @@ func ElementOID(array uint32) (element uint32, ok bool) {
 	return element, ok
 }
 
-// isUsers tells the user-defined types, whose values are labels: texts, in both formats.
+// isUsers reports whether a type is user-defined. Values of such types are labels: texts, in both formats.
 func isUsers(oid uint32) bool { return oid >= enumeration.FirstOID && oid <= enumeration.LastOID }
 
 // ArrayOID returns the array type of an element type.

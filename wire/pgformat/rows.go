@@ -115,8 +115,8 @@ func (c *Columns) AppendDataRows(dst []byte, from, to, limit int) (out []byte, n
 // Null reports whether a value of the bound batch is null.
 func (c *Columns) Null(column, row int) bool { return c.columns[column].null(row) }
 
-// Plain tells that the bound column's texts need neither quoting nor escaping: digits, letters, signs, points, colons
-// and single spaces.
+// Plain reports whether the bound column's texts need neither quoting nor escaping: digits, letters, signs, points,
+// colons and single spaces.
 func (c *Columns) Plain(column int) bool { return c.columns[column].plain }
 
 // AppendValue appends one value, which is not null.

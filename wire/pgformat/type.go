@@ -8,7 +8,7 @@ import (
 	"github.com/csmsql/csmsql/internal/enumeration"
 )
 
-// Keys of Arrow field metadata that override what the client is told about a column.
+// Keys of Arrow field metadata that override how a column is described to the client.
 const (
 	MetadataOID         = "pg.oid"          // type OID, decimal
 	MetadataTypmod      = "pg.typmod"       // type modifier, decimal (varchar(20): 24)
@@ -22,7 +22,7 @@ type Type struct {
 	Typmod int32 // -1: none
 }
 
-// TypeOf tells which PostgreSQL type shows an Arrow field's values.
+// TypeOf returns the PostgreSQL type that shows an Arrow field's values.
 func TypeOf(field arrow.Field) Type {
 	shown := typeOfField(field)
 	if text, ok := field.Metadata.GetValue(MetadataOID); ok {
@@ -38,7 +38,7 @@ func TypeOf(field arrow.Field) Type {
 	return shown
 }
 
-// OriginOf tells which column of which table a field shows, zeros when it is computed.
+// OriginOf returns the table and the column that a field shows, zeros when it is computed.
 func OriginOf(field arrow.Field) (table uint32, column uint16) {
 	if text, ok := field.Metadata.GetValue(MetadataTableOID); ok {
 		oid, _ := strconv.ParseUint(text, 10, 32) // 0 on error: no origin

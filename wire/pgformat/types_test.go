@@ -35,7 +35,7 @@ var (
 	stringType = arrow.BinaryTypes.String
 )
 
-// Layouts that PostgreSQL has no twin of: what the client is told they are, and their text. The binary form of these is
+// Layouts that PostgreSQL has no twin of: the type that is reported to the client, and their text. Their binary form is
 // their text, too, unless given.
 func TestTypesWithoutTwin(t *testing.T) {
 	point := structOf(named("x", int64Type), named(`a"b`, stringType))
