@@ -30,15 +30,15 @@ type Catalog struct {
 	identity string
 
 	registered Revision      // of this node's record in a cluster; set by Open
-	reports    chan struct{} // holds one token: what this node reads should be told soon
+	reports    chan struct{} // holds one token: what this node reads should be reported soon
 
 	reporting struct { // above mu
 		sync.Mutex
-		told  record.Presence // guarded by reporting; what the others can know
-		since Revision        // guarded by reporting; from which on they can
+		reported record.Presence // guarded by reporting; the presence on record
+		since    Revision        // guarded by reporting; from which revision on it is there
 	}
 
-	retiring   sync.Mutex    // one at a time tells the lender what is over; above mu
+	retiring   sync.Mutex    // held while the lender is asked to retire extents; above mu
 	queue      queue         // of commits
 	groups     tally.Sizes   // how many transactions were committed together
 	committing chan struct{} // holds a token while a commit is under way; above mu
@@ -74,7 +74,7 @@ type ledger struct {
 	// Of a catalog in a cluster.
 	applied Revision            // every change up to here is seen
 	begun   map[string]Revision // the newest incarnation of every node, also of those that are gone
-	missed  Revision            // changes before here were missed: any lender may have begun anew before
+	missed  Revision            // changes before here were missed: any lender may have restarted before
 	moved   signal.Signal       // there is another state, applied has grown, or ended is set
 	ended   error               // why Run follows no more
 	pending *commit             // whose transaction is on its way to the store

@@ -291,8 +291,8 @@ func TestExpiredDomainLeavesNoPin(t *testing.T) {
 	require.Zero(t, w.lender.Stats().Pins)
 }
 
-// C5: chunks of a leased state are pinned at the lender for the lease's domain, also those of pages that nobody has
-// looked at since the start, until the last lease of the domain ends that has them; whatever becomes of its others, and
+// C5: chunks of a leased state are pinned at the lender for the lease's domain, also those of pages that were
+// not read since the start, until the last lease of the domain ends that has them; whatever becomes of its others, and
 // of other versions of the table.
 func TestPinsFollowLeases(t *testing.T) {
 	w := newWorld(t, store.Limits{})
@@ -500,7 +500,8 @@ func TestCloseRefusesEverything(t *testing.T) {
 	require.ErrorIs(t, err, catalog.ErrClosed)
 }
 
-// A catalog that was opened anew, and read no page so far, gives the memory of all replicas back when their table goes.
+// A catalog that was opened again, and read no page so far, gives the memory of all replicas back when their table
+// goes.
 func TestReplicasOfUnreadPages(t *testing.T) {
 	w := newWorld(t, store.Limits{})
 	name := catalog.TableName{Schema: "public", Name: "t"}
@@ -521,7 +522,7 @@ func TestReplicasOfUnreadPages(t *testing.T) {
 		require.NoError(t, tx.Append(name, []*catalog.Chunk{both}))
 	})
 	require.Positive(t, w.memory.Live())
-	w.lender.Home.Home.ExpireDomain("local") // which begins anew
+	w.lender.Home.Home.ExpireDomain("local") // which restarts
 	again, err := catalog.Open(ctx, w.store, catalog.Homes{region: w.lender.Home.Home}, catalog.Options{})
 	require.NoError(t, err)
 	w.catalog = again

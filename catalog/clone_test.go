@@ -13,8 +13,8 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 )
 
-// TestClones makes clones of clones at random, changes and drops any of them, folds and moves their chunks, begins anew,
-// and holds all of it to a twin that copies rows. What is allocated is what the tables have, each extent once.
+// TestClones makes clones of clones at random, changes and drops any of them, folds and moves their chunks, restarts,
+// and compares all of it with a twin that copies rows. What is allocated is what the tables have, each extent once.
 func TestClones(t *testing.T) {
 	for seed := range uint64(150) {
 		cloneHistory(t, rand.New(rand.NewPCG(seed, 11)), 60)

@@ -160,7 +160,7 @@ func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
 		done = true
 	case d.silent:
 		require.ErrorIs(t, err, catalog.ErrOutcomeUnknown)
-		require.True(t, !appends || n.doubted > 0, "nobody holds what may be a version's still")
+		require.True(t, !appends || n.doubted > 0, "extents that may be a version's still are unowned")
 		done = d.happens
 	default:
 		require.ErrorIs(t, err, catalog.ErrNotCommitted)
@@ -281,7 +281,7 @@ func (n *rackNode) fence() {
 		}
 	}
 	require.NoError(t, s.Trust(n.region), "its own region it lends itself")
-	require.ErrorIs(t, <-n.ended, catalog.ErrFenced, "Run tells it to begin anew")
+	require.ErrorIs(t, <-n.ended, catalog.ErrFenced, "Run ends, so that the node restarts")
 	n.ended <- nil
 	n.kill()
 	n.start()
@@ -351,7 +351,7 @@ func TestMissedChanges(t *testing.T) {
 	r.settle(now)
 }
 
-// The store has a commit and its watch is silent: nobody waits without end, and what is durable is acknowledged.
+// The store has a commit and its watch is silent: nothing waits without end, and what is durable is acknowledged.
 func TestSilentWatch(t *testing.T) {
 	r := newRack(t, 2)
 	defer r.close()
@@ -389,11 +389,11 @@ func TestSilentWatch(t *testing.T) {
 	r.settle(now)
 }
 
-// A node that is given up while it waits for others to have seen it does not wait for ever: nobody will see it any more.
+// A node that is given up while it waits for others to have seen it stops waiting: none will see it.
 func TestGivenUpBeforeItWasSeen(t *testing.T) {
 	r := newRack(t, 1)
 	defer r.close()
-	r.nodes[0].stop() // it takes notice of nobody from here on
+	r.nodes[0].stop() // it follows no other node from here on
 	<-r.nodes[0].ended
 	r.nodes[0].ended <- nil // which is what close waits for
 	handle := r.store.Handle()
@@ -403,7 +403,7 @@ func TestGivenUpBeforeItWasSeen(t *testing.T) {
 	go func() { seen <- c.AwaitSeen(ctx) }()
 	select {
 	case err := <-seen:
-		require.FailNow(t, "nobody can have seen it", "%v", err)
+		require.FailNow(t, "no node can have seen it", "%v", err)
 	case <-time.After(20 * time.Millisecond):
 	}
 	handle.Expire()
@@ -411,7 +411,7 @@ func TestGivenUpBeforeItWasSeen(t *testing.T) {
 	require.NoError(t, c.Close())
 }
 
-// Whoever was given up holds no version any more. That the others took its pages away does not mean that the table is lost.
+// A node that was given up holds no version any more. The others took its pages away, yet the table is not lost.
 func TestPagesOfOneWhoWasGivenUp(t *testing.T) {
 	r := newRack(t, 1)
 	defer r.close()
@@ -425,7 +425,7 @@ func TestPagesOfOneWhoWasGivenUp(t *testing.T) {
 	require.NotErrorIs(t, err, hugetable.ErrLost)
 }
 
-// K9: when a lender was started anew, no lease that other processes have from before is renewed, and the lender waits until they are over.
+// K9: when a lender has restarted, no older lease of another process is renewed, and the lender waits until they are over.
 func TestLeasesEndWithAFormerLender(t *testing.T) {
 	r := newRack(t, 2)
 	defer r.close()

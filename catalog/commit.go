@@ -30,7 +30,7 @@ type commit struct {
 	keeps   []keptKey         // versions that it keeps
 }
 
-// prepare computes what to write and checks that nobody else wrote it. Nothing has happened after it. Of several
+// prepare computes what to write and checks that no other commit wrote it. It changes nothing. Of several
 // transactions those that cannot be committed leave the group.
 func (g *group) prepare(ctx context.Context) (*commit, error) {
 	c := g.catalog
@@ -194,8 +194,8 @@ func (w *commit) redefine(ctx context.Context, t *Transaction, rows map[TableNam
 }
 
 // lendersOf are the conditions that this node, and each lender of the commit's chunks, is the incarnation that it is
-// now (K8). They are asked for before the chunks are published there: a lender that was started anew before that knows
-// nothing of them, and one that is later fails the comparison, in whichever attempt.
+// now (K8). They are asked for before the chunks are published there: a lender that restarted before that knows
+// nothing of them, and one that restarts later fails the comparison, in whichever attempt.
 func (w *commit) lendersOf() ([]store.Compare, error) {
 	c := w.catalog
 	if !c.shared() {
@@ -246,7 +246,7 @@ func (w *commit) schemas(t *Transaction) error {
 			w.next.setSchema(name, t.own.schemas.Of(name))
 			continue
 		}
-		if had { // it was dropped, and perhaps made again: nobody may have put something into it
+		if had { // it was dropped, and perhaps made again: no other transaction may have put something into it
 			for _, relation := range w.current.relationsIn(name) {
 				if !t.relation[relation] {
 					return conflict("schema", name)
@@ -297,7 +297,7 @@ func (w *commit) relation(ctx context.Context, t *Transaction, name TableName) e
 }
 
 // readers sees to it that no view is made over what is gone, and nothing goes below a view that was made since
-// (K10). A view leaves a mark at what it reads; whoever takes that away compares the mark.
+// (K10). A view leaves a mark at what it reads; a transaction that takes that away compares the mark.
 func (w *commit) readers(t *Transaction) {
 	marked := map[TableID]bool{}
 	for name, id := range t.reads {
@@ -454,7 +454,7 @@ func (c *Catalog) setPending(w *commit) {
 	c.mu.pending = w
 }
 
-// conflictOf says which kind of conflict it was: with somebody's change, or with a node's end.
+// conflictOf says which kind of conflict it was: with another transaction's change, or with a node's end.
 func (c *Catalog) conflictOf(err error) error {
 	var which *store.Conflict
 	switch {

@@ -132,7 +132,7 @@ func (c *Contents) With(versions ...*TableVersion) *Contents {
 }
 
 // Collect makes a HugeTable of chunks, in their order, that is in no catalog: the result of a part of a query.
-// Whoever made the chunks keeps them in place.
+// The caller keeps the chunks in place.
 func Collect(name TableName, columns *arrow.Schema, chunks []*Chunk) (*TableVersion, error) {
 	return hugetable.NewVersion(Table{Name: name, Columns: columns}, nil).Append(chunks)
 }

@@ -22,7 +22,7 @@ func decodeCount(data []byte) (*Count, error) {
 	return c, damaged("counter", err)
 }
 
-// NewCounter names a counter that nobody has. It has no record before it is changed.
+// NewCounter returns a new counter's identity. It has no record before it is changed.
 func (c *Catalog) NewCounter(ctx context.Context) (CounterID, error) {
 	id, err := c.newIdentity(ctx)
 	return CounterID(id), err
@@ -53,7 +53,7 @@ func (c *Catalog) ChangeCounter(ctx context.Context, id CounterID, change func(n
 	return c.changeCounter(ctx, id, false, change)
 }
 
-// SetCounter is ChangeCounter of which every node is told (Options.Set) before it begins a snapshot after it.
+// SetCounter is ChangeCounter of which every node is notified (Options.Set) before it begins a snapshot after it.
 func (c *Catalog) SetCounter(ctx context.Context, id CounterID, change func(now *Count) (*Count, error)) error {
 	return c.changeCounter(ctx, id, true, change)
 }

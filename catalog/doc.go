@@ -24,15 +24,15 @@
 //
 //	node a commits revision 9 ──► store ──► nodes b, c apply it; they report: "I read nothing older than 9"
 //	                                        the lender of what died by 9 retires it when all have said so
-//	node d begins anew ──► its record ──► the others: "seen", from then on they trust nothing older that lay there
+//	node d restarts ─────► its record ──► the others: "seen", from then on they trust nothing older that lay there
 //	                                        d takes over what is live, and lends what is not
 //
 // Commits of a node that come while one is on its way to the store, and only append and delete rows, are the next one
 // together: a group.
 //
-// A snapshot begins with a question to the store for its last commit, so that whoever heard of a commit anywhere
-// sees it everywhere. Nothing here decides by a clock: the store ends sessions, and a node knows by Session.Check
-// that its own may have ended.
+// A snapshot begins with a question to the store for its last commit, so that a client that heard of a commit
+// at one node sees it at every node. Nothing here decides by a clock: the store ends sessions, and a node knows by
+// Session.Check that its own may have ended.
 //
 // # Words
 //
@@ -75,8 +75,8 @@
 //	    moved, chunks folded of which others' rows are deleted. A fold is no other's conflict.
 //	K6  the high-water mark of a region's generations on record never goes down.
 //	K7  an extent is retired, and a page removed, only when no other node may read the revision at which it died.
-//	K8  no commit succeeds of a node that was fenced off, or with a chunk of a lender that was started anew since.
-//	K9  a lender that begins anew writes over nothing before every other node has stopped trusting what lay there.
+//	K8  no commit succeeds of a node that was fenced off, or with a chunk of a lender that restarted since.
+//	K9  a lender that restarts overwrites nothing before every other node has stopped trusting what lay there.
 //	K11 a serializable transaction that writes commits only while all that it has read is as it was in its snapshot.
 //	K13 a transaction that rests on rows (Require) commits only while they are as it saw them.
 //	K12 a version that was current and is so no more does not come back: each commit makes new ones.

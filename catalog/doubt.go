@@ -84,7 +84,7 @@ func (c *Catalog) settleSoon(ctx context.Context) {
 	select {
 	case c.committing <- struct{}{}:
 	default:
-		return // whoever commits settles it first
+		return // the running commit settles it first
 	}
 	defer func() { <-c.committing }()
 	if err := c.settleDoubt(ctx); err != nil && ctx.Err() == nil {

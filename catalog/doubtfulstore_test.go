@@ -14,7 +14,7 @@ import (
 // doubt is a commit whose answer is lost.
 type doubt struct {
 	happens bool   // the store did it
-	silent  bool   // the store does not answer for a while, so that nobody can tell
+	silent  bool   // the store does not answer for a while: the outcome is unknown
 	between func() // what others do before this node asks
 	met     atomic.Bool
 }
@@ -23,7 +23,7 @@ type doubt struct {
 type doubtfulStore struct {
 	*store.Memory
 	doubt   atomic.Pointer[doubt]
-	silence atomic.Pointer[chan struct{}] // no change is told before it is closed
+	silence atomic.Pointer[chan struct{}] // no change is delivered before it is closed
 	short   atomic.Int64                  // what is left of the session; 0: enough
 }
 

@@ -7,7 +7,7 @@ import (
 
 // Errors that SQL sees carry their SQLSTATE; errors.Is tells the kind.
 var (
-	// ErrConflict: somebody else committed a change to the same table, view or schema first. Safe to retry.
+	// ErrConflict: another transaction committed a change to the same table, view or schema first. Safe to retry.
 	ErrConflict = &sqlError{"40001", "could not serialize access due to a concurrent change"}
 	// ErrUndefinedTable: no such table or view.
 	ErrUndefinedTable = &sqlError{"42P01", "does not exist"}
@@ -38,16 +38,16 @@ var (
 	ErrNotCommitted = &sqlError{"57P03", "the catalog's store did not take the commit, nothing has changed"}
 	// ErrDiskFull: the disk on which the store lies is full. Safe to retry when there is room.
 	ErrDiskFull = &sqlError{"53100", "there is no room on the disk for the catalog's commit, nothing has changed"}
-	// ErrBehind: the store has a commit that this node was not told of in time. Safe to retry.
+	// ErrBehind: the store has a commit that this node was not notified of in time. Safe to retry.
 	ErrBehind = &sqlError{"57P03", "this node has not seen the cluster's last commit"}
 	// ErrNodeTaken: another living node of the cluster has the name.
 	ErrNodeTaken = &sqlError{"55006", "the node's name is taken"}
-	// ErrFenced: the cluster has given this node up. Its snapshots are void and it commits nothing; it must begin anew.
+	// ErrFenced: the cluster has given this node up. Its snapshots are void and it commits nothing; it must restart.
 	ErrFenced = &sqlError{"57P02", "the cluster has fenced this node off"}
 	// ErrNotSure: this node does not hear from the cluster's store and cannot know whether it still is a member.
 	ErrNotSure = &sqlError{"08006", "this node does not hear from the cluster"}
-	// ErrLenderRestarted: a lender was started anew while its memory was read or written. Safe to retry.
-	ErrLenderRestarted = &sqlError{"40001", "a lender of the data began anew"}
+	// ErrLenderRestarted: a lender restarted while its memory was read or written. Safe to retry.
+	ErrLenderRestarted = &sqlError{"40001", "a lender of the data restarted"}
 	// ErrLenderGone: the lender of a region is not there.
 	ErrLenderGone = &sqlError{"58000", "the lender of the region is not there"}
 	// ErrFormat: the catalog is of another version of the program.
@@ -70,7 +70,7 @@ func (e *PartlyPublishedError) Unwrap() error { return e.Cause }
 
 // Errors of leases.
 var (
-	// ErrLeaseOver: the lease expired or was released; whoever holds it must not read the snapshot any more.
+	// ErrLeaseOver: the lease expired or was released; its holder must not read the snapshot any more.
 	ErrLeaseOver = errors.New("the snapshot's lease is over")
 	// ErrClosed: the catalog was closed.
 	ErrClosed = errors.New("the catalog is closed")

@@ -25,8 +25,8 @@ var followed = []string{"meta/commit", keys.SchemaPrefix, keys.TablePrefix, keys
 	keys.KeptPrefix, keys.SetPrefix, keys.RegionPrefix, keys.NodePrefix, keys.PresencePrefix}
 
 // Run follows the commits of the other nodes and tells them what this one reads, until ctx is done or the node is
-// fenced off (ErrFenced): then it must begin anew. Without it nothing is committed in a cluster. Where nobody
-// shares the store it waits for ctx.
+// fenced off (ErrFenced): then it must restart. Without it nothing is committed in a cluster. Where no other
+// node shares the store it waits for ctx.
 func (c *Catalog) Run(ctx context.Context) error {
 	if !c.shared() {
 		<-ctx.Done()
@@ -112,7 +112,7 @@ func (c *Catalog) apply(ctx context.Context, seen store.Change) error {
 			if pending != nil && pending.token == string(item.Value) {
 				t.own = pending
 			}
-			visible = true // also without a change of its own: whoever waits for the revision is told
+			visible = true // also without a change of its own: this wakes those that wait for the revision
 		}
 	}
 	for _, key := range seen.Deletes {
@@ -329,8 +329,8 @@ func (c *Catalog) changeMembers(t *change) (gone []Member) {
 			continue
 		}
 		c.mu.begun[name] = m.Registered
-		// A lender was started anew and waits for us to forget what lay in its regions before (K9). Borrowers of ours
-		// do not hear of it: their leases are not renewed, and run out.
+		// A lender restarted and waits for us to forget what lay in its regions before (K9). Our borrowers are not
+		// notified: their leases are not renewed, and run out.
 		for _, l := range c.mu.leases {
 			if l.Holder.TTL > 0 && l.doomed == 0 {
 				l.doomed = t.revision
@@ -488,8 +488,8 @@ func (c *Catalog) barrier(ctx context.Context) error {
 	return c.awaitApplied(ctx, item.Revision)
 }
 
-// awaitApplied returns when this node sees a revision. The store may fall silent at any moment: nobody waits for it
-// without end.
+// awaitApplied returns when this node sees a revision. The store may fall silent at any moment, so the wait is
+// bounded.
 func (c *Catalog) awaitApplied(ctx context.Context, revision Revision) error {
 	patience := time.NewTimer(c.options.Patience)
 	defer patience.Stop()

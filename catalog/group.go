@@ -15,7 +15,7 @@ import (
 )
 
 // Group commit: while one commit is on its way to the store, which may have to wait for a disk or for other machines,
-// those that come wait; then those of them that only append and delete rows are one commit, whoever asked for it.
+// others wait; then those of them that only append and delete rows become one commit, whichever session each is of.
 //
 //	Commit ─► queue ─┬─► the one whose turn it is: itself and all that go by rows ─► group ─► prepare ─► publish ─► store ─┐
 //	Commit ─► queue ─┘                                                                ▲  another node was faster, and      │
@@ -29,7 +29,7 @@ const (
 	groupTables   = 12
 )
 
-// attemptsMax bounds how often a commit is prepared anew because another node changed the same table. Each time one of
+// attemptsMax bounds how often a commit is prepared again because another node changed the same table. Each time one of
 // the others has committed.
 const attemptsMax = 1000
 
@@ -76,7 +76,7 @@ func (q *queue) add(r *request) {
 	q.waiting = append(q.waiting, r)
 }
 
-// leave takes a request out; false if it is somebody's turn already.
+// leave takes a request out; false if it is in a group already.
 func (q *queue) leave(r *request) bool {
 	q.Lock()
 	defer q.Unlock()
@@ -87,7 +87,7 @@ func (q *queue) leave(r *request) bool {
 	return i >= 0
 }
 
-// take takes out the group that a request is in; nothing if somebody else took it.
+// take takes out the group that a request is in; nothing if another request's commit took it.
 func (q *queue) take(r *request) (taken []*request) {
 	q.Lock()
 	defer q.Unlock()
@@ -137,11 +137,11 @@ func (t *Transaction) byRows() bool {
 
 // Commit makes all changes visible at once, or none. The order is that of docs/coherence.md: the chunks are published
 // at their lenders, then the descriptors become visible by one compare-and-swap in the store; it is durable when Commit
-// returns. A change by somebody else to anything that was written here is ErrConflict (40001), unless both can be had:
-// appended rows go behind whatever was committed since, chunks that only moved are put where they were, and rows that
-// are deleted are gone wherever they lie then. On an error nothing has changed and the chunks are given back, except
-// for ErrOutcomeUnknown: then only the store knows. In a cluster this node asks it again as soon as it can, and gives
-// the chunks back if it did not happen; alone it must be restarted.
+// returns. Another transaction's change to anything that was written here is ErrConflict (40001), unless both can be
+// had: appended rows go behind whatever was committed since, chunks that only moved are put where they were, and rows
+// that are deleted are gone wherever they lie then. On an error nothing has changed and the chunks are given back,
+// except for ErrOutcomeUnknown: then only the store knows. In a cluster this node asks it again as soon as it can, and
+// gives the chunks back if it did not happen; alone it must be restarted.
 func (t *Transaction) Commit(ctx context.Context) error {
 	if t.over {
 		return ErrTransactionOver

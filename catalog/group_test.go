@@ -191,8 +191,8 @@ func TestMovesBesideAppends(t *testing.T) {
 	w.requireRows(3)
 }
 
-// Rows that are deleted meanwhile are gone wherever they lie then, each by one who deletes it: the other one conflicts,
-// and holds nobody up (H6, K5).
+// Rows that are deleted meanwhile are gone wherever they lie then. Of two transactions that delete a row the other one
+// conflicts, and holds none up (H6, K5).
 func TestDeletesBesideOthers(t *testing.T) {
 	w := newCrowd(t)
 	hold := w.fault

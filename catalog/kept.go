@@ -281,7 +281,7 @@ func (c *Catalog) giveUpSome(ctx context.Context, list []keptKey) error {
 	return err
 }
 
-// keepFrom has contents that were read anew have the versions that were there, where these are the same.
+// keepFrom has contents that were read again use the versions that were there, where these are the same.
 func (c *Contents) keepFrom(old *Contents) {
 	for key, e := range c.kept.All() {
 		if had, ok := old.kept.Get(key); ok && had.revision == e.revision {

@@ -7,8 +7,8 @@ import (
 	"github.com/csmsql/csmsql/coherence"
 )
 
-// releases are what must be told to the lender once the lock is free: giving memory back can take long. Unpins come
-// before retirements, so that a chunk without another holder is over at once.
+// releases are the unpins and retirements that the lender receives once the lock is free: giving memory back can take
+// long. Unpins come first, so that a chunk without another holder is over at once.
 type releases struct {
 	unpins  map[coherence.Domain][]ExtentID
 	retired []ExtentID
@@ -181,7 +181,7 @@ func (c *Catalog) share(ids []ExtentID) {
 	}
 }
 
-// loadExtents learns the extents of a version's pages, reading those that nobody looked at since the start. It is done
+// loadExtents learns the extents of a version's pages, reading those that were not read since the start. It is done
 // without the lock, before anything that must know them under it.
 func (c *Catalog) loadExtents(ctx context.Context, v *TableVersion) error {
 	for _, ref := range v.Pages() {

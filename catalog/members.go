@@ -20,7 +20,7 @@ import (
 // A cluster is several catalogs over one store, one in each node. Two records make that safe, and both vanish with the
 // store's session of the node that put them:
 //
-//	node/NAME      its incarnation; whoever commits compares it (K8)
+//	node/NAME      its incarnation; commits compare it (K8)
 //	presence/NAME  the oldest revision that it still reads, and the newest incarnation of anybody that it knows of (K7, K9)
 
 // MemberState says what a node is up to.
@@ -28,7 +28,7 @@ type MemberState uint64
 
 // The states of a member.
 const (
-	// Joining: it has registered and takes its regions over; it answers nobody yet.
+	// Joining: it has registered and takes its regions over; it serves no client yet.
 	Joining MemberState = iota
 	// Online: it lends, reads and writes.
 	Online
@@ -88,7 +88,7 @@ func (c *Catalog) register(ctx context.Context) error {
 	}
 }
 
-// Registered is the revision at which this node was put on record; 0 if nobody shares the store.
+// Registered is the revision at which this node was put on record; 0 if no other node shares the store.
 func (c *Catalog) Registered() Revision { return c.registered }
 
 // CheckFree reports whether no node of a cluster has the name: none runs under it, and none has left memory behind
@@ -196,14 +196,14 @@ func (c *Catalog) SetState(ctx context.Context, state MemberState) error {
 	c.mu.Lock()
 	c.mu.state = state
 	c.mu.Unlock()
-	revision, err := c.tellPresence(ctx)
+	revision, err := c.reportPresence(ctx)
 	if err != nil {
 		return fmt.Errorf("tell the other nodes that this one is %v: %w", state, c.conflictOf(err))
 	}
 	return c.awaitApplied(ctx, revision)
 }
 
-// Members lists the nodes of the cluster that are there, by name; none if nobody shares the store.
+// Members lists the nodes of the cluster that are there, by name; none if no other node shares the store.
 func (c *Catalog) Members() []Member {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -216,8 +216,8 @@ func (c *Catalog) Members() []Member {
 }
 
 // Trust reports whether what was read from the regions under a snapshot may be handed out: this node still is a
-// member, and no lender was started anew since, for it may have written over what the snapshot saw. Call it after
-// the reading. The node's own regions need no trust: it is their lender.
+// member, and no lender restarted since, which may have overwritten what the snapshot saw. Call it after reading.
+// The node's own regions need no trust: it is their lender.
 func (s *Snapshot) Trust(regions ...memregion.RegionID) error {
 	if s.trust == nil {
 		return nil
@@ -248,7 +248,7 @@ func (c *Catalog) trust(seen Revision, regions []memregion.RegionID) error {
 		}
 		if since > seen {
 			c.mu.Unlock()
-			return fmt.Errorf("%w: region %d was lent anew since", ErrLenderRestarted, id)
+			return fmt.Errorf("%w: region %d was lent again since", ErrLenderRestarted, id)
 		}
 	}
 	c.mu.Unlock()
@@ -318,8 +318,8 @@ func (c *Catalog) living(region memregion.RegionID) (living map[ExtentID]bool, c
 // Abandon retires what was published in a region of this node and no version has: its commit never came, or its
 // version came and died while this node missed what others committed. It asks the store first, so that nothing is
 // taken for lost that this node has only not seen yet, and leaves the extents in place until no other node can read
-// a version that may have had them (K7). It returns those that it took. Preconditions: nobody is about to commit
-// them.
+// a version that may have had them (K7). It returns those that it took. Preconditions: no
+// transaction is about to commit them.
 func (c *Catalog) Abandon(ctx context.Context, region memregion.RegionID, ids []ExtentID) ([]ExtentID, error) {
 	if err := c.barrier(ctx); err != nil {
 		return nil, err
@@ -394,7 +394,7 @@ func (c *Catalog) retire() {
 	c.mu.postponed = slices.DeleteFunc(c.mu.postponed, func(p postponed) bool { return len(p.extents) == 0 })
 }
 
-// due lists what is postponed and nobody reads any more; what is another lender's is forgotten. Requires mu.
+// due lists what is postponed and no node reads any more; what is another lender's is forgotten. Requires mu.
 func (c *Catalog) due() (due []ExtentID) {
 	horizon := c.horizon()
 	for i := range c.mu.postponed {
@@ -435,7 +435,7 @@ func (c *Catalog) report(ctx context.Context) error {
 	tick := time.NewTicker(c.options.ReportInterval)
 	defer tick.Stop()
 	for {
-		switch _, err := c.tellPresence(ctx); {
+		switch _, err := c.reportPresence(ctx); {
 		case isConflict(err):
 			return fmt.Errorf("%w: another process took the name %q over", ErrFenced, c.options.Self.Name)
 		case err != nil && ctx.Err() == nil:
@@ -453,15 +453,15 @@ func (c *Catalog) report(ctx context.Context) error {
 	}
 }
 
-// tellPresence puts the presence on record if it is another, and gives the revision from which on it is there. One
-// at a time: what is told later was true later.
-func (c *Catalog) tellPresence(ctx context.Context) (Revision, error) {
+// reportPresence puts the presence on record if it has changed, and returns the revision from which on it is there.
+// One at a time: what is reported later was true later.
+func (c *Catalog) reportPresence(ctx context.Context) (Revision, error) {
 	c.reporting.Lock()
 	defer c.reporting.Unlock()
 	c.mu.Lock()
 	p := c.presence()
 	c.mu.Unlock()
-	if p == c.reporting.told {
+	if p == c.reporting.reported {
 		return c.reporting.since, nil
 	}
 	name := c.options.Self.Name
@@ -470,7 +470,7 @@ func (c *Catalog) tellPresence(ctx context.Context) (Revision, error) {
 		Puts:     []store.Item{{Key: keys.Presence(name), Value: p.Encode(), Ephemeral: true}},
 	})
 	if err == nil {
-		c.reporting.told, c.reporting.since = p, revision
+		c.reporting.reported, c.reporting.since = p, revision
 	}
 	return revision, err
 }

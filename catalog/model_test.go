@@ -468,7 +468,7 @@ func (w *world) commit(s *session, now *twin, clock int64) *twin {
 				conflict, merged[to] = conflict || !together, next
 			}
 		}
-		if own, has := s.sees.tables[tableName(name)]; !has || own.id != base.id { // dropped, renamed, or made anew
+		if own, has := s.sees.tables[tableName(name)]; !has || own.id != base.id { // dropped, renamed, or recreated
 			conflict = conflict || have.changed != base.changed || !have.like(base)
 		}
 	}
@@ -497,7 +497,7 @@ func (w *world) commit(s *session, now *twin, clock int64) *twin {
 	}
 	require.NoError(w.t, err)
 	next := now.clone()
-	for name := range s.touched { // what does not exist has no mark: that it came and went meanwhile hurts nobody
+	for name := range s.touched { // what does not exist has no mark: that it came and went meanwhile is no conflict
 		delete(next.marks, name)
 		if name == "other" {
 			delete(next.schemas, name)

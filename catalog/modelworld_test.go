@@ -32,7 +32,7 @@ type world struct {
 	faults  []error
 	fault   faults.Hook
 	later   time.Duration // than the epoch it is now
-	calm    bool          // of a model: tables are seldom dropped, emptied or declared anew
+	calm    bool          // of a model: tables are seldom dropped, emptied or recreated
 }
 
 const region = 5

@@ -38,8 +38,8 @@ func (n *rackNode) borrow(t require.TestingT, partial bool, asks *int, expected 
 	return borrowed
 }
 
-// TestPartialSnapshots: a borrower that asks for tables finds what one finds that was told all, in whatever order it
-// looks, and whatever is committed and dropped meanwhile: it sees its snapshot.
+// TestPartialSnapshots: a borrower that asks for single tables finds what one finds that received them all, in whatever
+// order it looks, and whatever is committed and dropped meanwhile: it sees its snapshot.
 func TestPartialSnapshots(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 4))

@@ -29,8 +29,8 @@ func (c *Catalog) PutRegion(ctx context.Context, record RegionRecord) error {
 	})
 }
 
-// AddRegion records a region that make places among those that there are. Nobody else records one meanwhile: two nodes
-// that start at once do not get one address.
+// AddRegion records a region that make places among those that there are. No other node records one meanwhile: two
+// nodes that start at once get different addresses.
 func (c *Catalog) AddRegion(ctx context.Context,
 	make func(taken []RegionRecord) (RegionRecord, error)) (RegionRecord, error) {
 	for {

@@ -12,7 +12,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/record"
 )
 
-// Record makes a snapshot's record. The snapshot keeps its lease: whoever holds the record ends it with
+// Record makes a snapshot's record. The snapshot keeps its lease: the record's holder ends it with
 // ReleaseLease, or lets it expire.
 func (c *Catalog) Record(s *Snapshot) (*SnapshotRecord, error) {
 	r := &SnapshotRecord{Revision: s.Revision(), Lease: s.lease, Schemas: s.Schemas(), Regions: c.Regions()}
@@ -120,7 +120,7 @@ func NewRemoteSnapshot(r *SnapshotRecord, pages Pages, options RemoteOptions) (*
 		m.version = func(record []byte) (*TableVersion, error) { return hugetable.Decode(record, source) }
 	}
 	if r.Partial && options.Tables == nil {
-		return nil, errors.New("remote snapshot: it is partial, and nobody can be asked for its tables")
+		return nil, errors.New("remote snapshot: it is partial, and there is no source for its tables")
 	}
 	known, err := m.all()
 	if err != nil {

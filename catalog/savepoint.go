@@ -23,7 +23,7 @@ func (t *Transaction) Start() Savepoint {
 
 // RollbackTo takes back what the transaction did since the savepoint. Chunks that it was handed since are discarded: now,
 // or, with keep, when the transaction ends or goes back to this savepoint or an earlier one again. Keep them while
-// somebody may still read them.
+// they may still be read.
 func (t *Transaction) RollbackTo(s Savepoint, keep bool) error {
 	if t.over {
 		return ErrTransactionOver

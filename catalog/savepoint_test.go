@@ -35,7 +35,7 @@ func TestSavepointsGiveMemoryBack(t *testing.T) {
 	require.Equal(t, atSecond, w.memory.Live())
 	kept := grow()
 	require.NoError(t, tx.RollbackTo(first, true))
-	require.Equal(t, kept, w.memory.Live(), "somebody may still read it")
+	require.Equal(t, kept, w.memory.Live(), "it may still be read")
 	v, _ := tx.Contents().Table(tableA)
 	require.Equal(t, []int64{0, 1, 2, 3, 4}, w.rows(v))
 	grow()

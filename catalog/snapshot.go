@@ -18,7 +18,7 @@ type Snapshot struct {
 	lease   LeaseID
 	closing sync.Once
 	release func()
-	trust   func(regions []memregion.RegionID) error // nil: nobody else lends
+	trust   func(regions []memregion.RegionID) error // nil: no other node lends
 }
 
 // Lease is the snapshot's lease.
@@ -32,7 +32,7 @@ func (s *Snapshot) Close() {
 type lease struct {
 	Lease
 	state *state
-	// doomed is the revision at which a lender was started anew: the lease is not renewed from then on. 0: it is.
+	// doomed is the revision at which a lender restarted: the lease is not renewed from then on. 0: none did.
 	doomed Revision
 }
 

@@ -91,13 +91,13 @@ func CopyChunk(space Space, d *descriptor.Descriptor,
 	return chunk.Copy(space, d, extent)
 }
 
-// ChunkImage gives the bytes of a sealed chunk's extents, of its first replica, made anew in ordinary memory from a
-// batch of the same rows and types, for CopyChunk. What was sealed decides: another row is ErrDiffers.
+// ChunkImage rebuilds the bytes of a sealed chunk's extents, of its first replica, in ordinary memory from a batch of
+// the same rows and types, for CopyChunk. They must equal what was sealed: another row is ErrDiffers.
 func ChunkImage(ctx context.Context, d *descriptor.Descriptor, batch arrow.RecordBatch) ([][]byte, error) {
 	return chunk.Image(ctx, d, batch)
 }
 
-// ErrDiffers marks rows that are not those of the chunk that was to be made anew of them.
+// ErrDiffers marks rows that are not those of the chunk that was to be rebuilt from them.
 var ErrDiffers = chunk.ErrDiffers
 
 // Holder says who takes a snapshot.
@@ -166,32 +166,32 @@ type Options struct {
 	// Now is the clock for leases and creation times (default time.Now).
 	Now func() time.Time
 	// Self is this node's record: other nodes' catalogs use the same store, and Run must be running before anything is
-	// committed. It is put there for as long as the store's session lives. Nil: nobody else uses the store.
+	// committed. It is put there for as long as the store's session lives. Nil: no other node uses the store.
 	Self *NodeRecord
-	// ReportInterval is how often at most the others are told what this node still reads, and so about how long
-	// they keep memory that nobody needs (default 200 ms).
+	// ReportInterval is the shortest time between reports to the others of what this node still reads, and so about
+	// how long they keep unused memory (default 200 ms).
 	ReportInterval time.Duration
 	// Patience is how long a snapshot waits for this node to see the last commit of all, when the store has
 	// answered and its watch is silent (default 5 s).
 	Patience time.Duration
-	// Gone is told of every incarnation of another node that is over, after all that it committed is visible: what it
-	// published in this node's regions beyond Living belongs to nobody.
+	// Gone is called with every incarnation of another node that is over, after all that it committed is visible: what
+	// it published in this node's regions beyond Living is unowned.
 	Gone func(Member)
-	// Committed is told of the extents of every commit of this catalog that succeeded: they are a version's now, and
-	// nobody's else.
+	// Committed is called with the extents of every commit of this catalog that succeeded: a version owns them now, and
+	// it alone.
 	Committed func(ids []ExtentID)
-	// Doubted is told of those of a commit that ended with ErrOutcomeUnknown: whoever asked for it may end, and
-	// they may be a version's still. Later Committed is told of them, or the lender that they are retired.
+	// Doubted is called with those of a commit that ended with ErrOutcomeUnknown: its session may end, and they may be
+	// a version's still. Later Committed is called with them, or the lender retires them.
 	Doubted func(ids []ExtentID)
 	// PublishLogged stands in for the lender's Publish where the store keeps bytes of chunks until they are synced
 	// (store.Redo). Optional.
 	PublishLogged func(ids ...ExtentID) ([]store.Redo, error)
 	// EndsWithBoot: no chunk outlives the boot of the machine, so that a commit of nothing but rows need not either.
 	EndsWithBoot bool
-	// Set is told of counters that another node may have set (SetCounter), 0: any, before a snapshot shows what came
-	// then or later.
+	// Set is called with counters that another node may have set (SetCounter), 0: any, before a snapshot shows what
+	// came then or later.
 	Set func(id CounterID)
-	// Fault is told of the fault points of commits; nil in production.
+	// Fault is called at the fault points of commits; nil in production.
 	Fault faults.Hook
 	// Log receives what went wrong in the background: garbage that could not be removed, lenders that refused.
 	Log func(message string, err error)

@@ -13,8 +13,8 @@ import (
 )
 
 // A user-defined type has a name among those of tables and views, and an identity. The columns of tables that have it
-// know its labels, too: whoever changes those changes the tables with it, in one transaction. Who makes a table of a
-// type says so (Reads), and so the one commit fails if the other was first (K10).
+// know its labels, too: a transaction that changes those changes the tables with it. One that makes a table of a type
+// says so (Reads), so that the later commit of the two fails (K10).
 
 // UserType is a user-defined type, or a function. Immutable.
 type UserType = record.Type

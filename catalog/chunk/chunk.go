@@ -21,7 +21,7 @@ func New(d *descriptor.Descriptor, encoded []byte, sketches []statistics.Sketch)
 	return c
 }
 
-// Init is New for whoever makes many chunks at once. Preconditions: c is zero and nobody else knows it.
+// Init is New for callers that make many chunks at once. Preconditions: c is zero and not shared yet.
 func (c *Chunk) Init(d *descriptor.Descriptor, encoded []byte, sketches []statistics.Sketch) {
 	*c = Chunk{descriptor: d, encoded: encoded, sketches: sketches}
 }

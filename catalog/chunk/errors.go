@@ -7,6 +7,6 @@ var (
 	ErrGrant = errors.New("the lender granted a malformed extent")
 	// ErrClosed marks a writer that was sealed or aborted already.
 	ErrClosed = errors.New("the chunk writer was sealed or aborted already")
-	// ErrDiffers marks rows that are not those of the chunk that is made anew of them.
+	// ErrDiffers marks rows that are not those of the chunk that is rebuilt from them.
 	ErrDiffers = errors.New("the rows are others than they were")
 )

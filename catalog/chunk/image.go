@@ -13,9 +13,9 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Image gives the bytes of a sealed chunk's extents, made anew from a batch of the same rows and types, in ordinary
-// memory: extent by extent as the descriptor has them, up to the sealed length. Copy takes them for the originals.
-// That they are what was sealed is decided by the checksums: what differs is ErrDiffers, naming the column.
+// Image rebuilds the bytes of a sealed chunk's extents from a batch of the same rows and types, in ordinary memory:
+// extent by extent as the descriptor has them, up to the sealed length. Copy takes them for the originals. The
+// checksums decide whether they are what was sealed: what differs is ErrDiffers, naming the column.
 func Image(ctx context.Context, d *descriptor.Descriptor, batch arrow.RecordBatch) ([][]byte, error) {
 	if batch.NumRows() != d.Rows {
 		return nil, fmt.Errorf("%w: %d rows, there were %d", ErrDiffers, batch.NumRows(), d.Rows)

@@ -14,8 +14,8 @@ import (
 	"github.com/csmsql/csmsql/catalog/internal/arraytest"
 )
 
-// A chunk whose bytes are gone is made anew from its rows, wherever its buffers lay, and copied from there; other rows are refused by the
-// column in which they differ.
+// A chunk whose bytes are gone is rebuilt from its rows, wherever its buffers lay, and copied from there. Other rows
+// are refused, with the column in which they differ.
 func TestImage(t *testing.T) {
 	types := []arrow.DataType{
 		arrow.PrimitiveTypes.Int64, arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.StringView, arrow.ListOf(arrow.PrimitiveTypes.Int32),

@@ -135,7 +135,8 @@ func TestDecoderAgreesWithDecode(t *testing.T) {
 	})
 }
 
-// Descriptors that come one by one have one schema if they carry the same, unless an extension type, which somebody may register any time, is in it.
+// Descriptors that come one by one share one schema if they carry the same, unless it has an extension type, which may
+// be registered at any time.
 func TestDecodeKeepsSchemas(t *testing.T) {
 	of := func(dt arrow.DataType) (first, second *arrow.Schema) {
 		m := region()

@@ -164,7 +164,8 @@ func TestGarbageInTheRegion(t *testing.T) {
 	}
 }
 
-// A dictionary that was written over, also one inside of a list, shows when the chunk is rebuilt, and not as a panic of whoever asks for it.
+// A dictionary that was overwritten, also one inside of a list, is an error when the chunk is rebuilt, and not a panic
+// of its first reader.
 func TestGarbageInADictionary(t *testing.T) {
 	words := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint8, ValueType: arrow.BinaryTypes.String}
 	for _, dt := range []arrow.DataType{words, arrow.FixedSizeListOf(2, words)} {

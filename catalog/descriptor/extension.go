@@ -43,8 +43,8 @@ func (t *ForeignExtension) String() string {
 	return fmt.Sprintf("extension<%s, %v>", t.name, t.Storage)
 }
 
-// resolveExtension asks the registered type. Its Deserialize is somebody else's code and sees bytes from outside, so a
-// panic in it is one more way of being corrupt.
+// resolveExtension asks the registered type. Its Deserialize is foreign code and sees bytes from outside, so a panic
+// in it means that they are corrupt.
 func resolveExtension(name string, storage arrow.DataType, data string) (dt arrow.DataType, err error) {
 	if name == enumeration.Extension {
 		return (*enumeration.Type)(nil).Deserialize(storage, data)

@@ -28,11 +28,11 @@ func (d *Descriptor) Project(resolve Resolve, columns []int) (arrow.RecordBatch,
 	return d.ProjectHeld(resolve, columns, nil)
 }
 
-// Hold is asked for every buffer over a region's bytes. What it returns is told by Free when the last one who
-// retained the buffer has released it, and allocates nothing.
+// Hold is called for every buffer over a region's bytes. It returns an allocator that allocates nothing, and whose
+// Free is called when the last reference to the buffer is released.
 type Hold func(region memregion.RegionID) memory.Allocator
 
-// ProjectHeld is Project, but hold learns how long the batch's buffers are in use; nil: nobody does.
+// ProjectHeld is Project, but hold learns how long the batch's buffers are in use; nil: not reported.
 func (d *Descriptor) ProjectHeld(resolve Resolve, columns []int, hold Hold) (arrow.RecordBatch, error) {
 	extents, err := d.resolve(resolve)
 	if err != nil {
@@ -148,8 +148,8 @@ func (c *pieces) count(n *Node) {
 func filled(n *Node, slot int) bool { return slot > 0 || n.Buffers[slot].Present() }
 
 // column builds one array. arrow-go's constructors look at the last offset of variable arrays and panic when it is
-// wrong; that is a fault of the bytes and comes out as one. Those of dictionaries, which arrow-go would construct
-// when they are first asked for, by whoever that is, are constructed here for that reason.
+// wrong; that is a fault of the bytes and comes out as one. For that reason those of dictionaries,
+// which arrow-go would construct for the first reader, are constructed here.
 func (b *rebuilder) column(dt arrow.DataType, n *Node) (a arrow.Array, err error) {
 	defer func() {
 		if r := recover(); r != nil {

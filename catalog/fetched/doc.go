@@ -1,4 +1,4 @@
-// Package fetched is the tables of a snapshot that another process holds, each asked for when somebody looks for it.
+// Package fetched is the tables of a snapshot that another process holds, each fetched when it is first looked for.
 //
 //	a statement names t ─► Named(t) ─┬ asked before: what is known
 //	                                 └ fetch, with the names of the snapshot before ─► known, with t or without
@@ -13,9 +13,9 @@
 // # Invariants
 //
 //   - LZ1: what is known after Named, Identified or Whole has what they were called for, if the snapshot has it, or Err is
-//     not nil: from then on nobody knows what is missing, and nothing that was looked up counts.
+//     not nil: from then on it is unknown what is missing, and nothing that was looked up counts.
 //   - LZ2: nothing that was asked for is asked for again.
-//   - LZ3: who looks for what is known waits for nobody who fetches.
+//   - LZ3: a look-up of what is known waits for no fetch.
 //
 // # Lock order
 //
@@ -23,6 +23,6 @@
 //
 // # What it does not do
 //
-// It holds no lease: whoever answers does so of one snapshot as long as its lease lives. It does not give up waiting
-// with the statement that looks: the fetch ends by itself.
+// It holds no lease: the node answers from one snapshot as long as its lease lives. A wait does not end with the
+// statement that looks: the fetch ends by itself.
 package fetched

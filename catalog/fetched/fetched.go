@@ -24,7 +24,7 @@ type Tables[C any] struct {
 
 	mu    sync.Mutex // guards what follows
 	known C
-	names map[hugetable.TableName]bool // without case; true: somebody has looked for it
+	names map[hugetable.TableName]bool // without case; true: it was looked for
 	ids   map[hugetable.TableID]bool
 	whole bool
 	err   error

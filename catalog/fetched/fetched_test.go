@@ -117,7 +117,7 @@ func TestTablesAreAskedForOnce(t *testing.T) {
 	require.Equal(t, 6, l.called())
 }
 
-// LZ1: nothing that was looked up counts after an error, and nobody is asked again.
+// LZ1: nothing that was looked up counts after an error, and nothing is fetched again.
 func TestErrorsStay(t *testing.T) {
 	for what, look := range map[string]func(*fetched.Tables[string]){
 		"named":      func(t *fetched.Tables[string]) { t.Named(name("a")) },

@@ -58,8 +58,8 @@ func (h Homes) PublishLogged(ids ...descriptor.ExtentID) (redos []store.Redo, er
 	return redos, err
 }
 
-// SyncLogged returns when those bytes are on the disk where they lie, as far as a version needs them. Of regions that
-// are not here nobody does.
+// SyncLogged returns when those bytes are on the disk where they lie, as far as a version needs them. No version
+// needs those of regions that are not here.
 func (h Homes) SyncLogged(redos []store.Redo) error {
 	of := map[memregion.RegionID][]coherence.Logged{}
 	for _, r := range redos {

@@ -75,7 +75,7 @@ func (v *Version) deadBeside(other *Version) (bytes int64) {
 			bytes, same = bytes+rows.Bytes(), false
 		}
 	}
-	if !same { // the map was made anew
+	if !same { // the map was rebuilt
 		bytes += entryBytes * int64(len(v.dead))
 	}
 	return bytes
@@ -114,5 +114,5 @@ func metadataBeside(m, other arrow.Metadata) (bytes int64) {
 	return bytes
 }
 
-// PathBytes estimates what a change of one key makes anew of a persistent map of so many.
+// PathBytes estimates the bytes of a persistent map of so many keys that a change of one key copies.
 func PathBytes(length int) int64 { return 96 * int64(1+bits.Len(uint(length))) }

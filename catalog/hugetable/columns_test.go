@@ -377,7 +377,7 @@ func TestAlteredBehindFolds(t *testing.T) {
 	require.ErrorIs(t, func() error { _, err := own.Rebase(ctx, v, x.insert(v)); return err }(), hugetable.ErrDiverged)
 }
 
-// A purge sums up anew what pages of former columns say, those that it writes and others.
+// A purge sums up again what pages of former columns say, those that it writes and others.
 func TestPagesOfFormerColumnsAreSummedUp(t *testing.T) {
 	x, v := newAltered(t, 1)
 	for range 300 {

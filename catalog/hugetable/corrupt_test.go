@@ -72,8 +72,8 @@ func forgePage(t *testing.T, store *pages, id hugetable.PageID, chunk int, alter
 	return hugetable.PageID(sum)
 }
 
-// A page is sound and a descriptor in it is not: whoever comes to that chunk, by whichever way, gets an error that names it, and all
-// other chunks are there.
+// A page is sound and a descriptor in it is not: every way to that chunk is an error that names it, and all other
+// chunks are there.
 func TestCorruptDescriptorIsNamed(t *testing.T) {
 	v, store := build(t, 300, 1, 0)
 	record, err := v.Encode()

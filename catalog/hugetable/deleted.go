@@ -161,8 +161,8 @@ func (f *finder) rowsOfChunk(ctx context.Context, i int, rows *positions.Set, in
 	return fmt.Errorf("%w: chunk %d of table %v was rewritten", ErrDiverged, i, f.in.table.Name)
 }
 
-// isOver reports whether no row lives, and no chunk is one that nobody has seen yet: then the version may do without
-// chunks, and what they lie in comes free.
+// isOver reports whether no row lives, and no chunk is uncommitted: then the version needs no chunks, and their memory
+// comes free.
 func (v *Version) isOver() bool {
 	return v.rows > 0 && v.deleted == v.rows && len(v.tail)+len(v.moved) == 0 && v.fold == nil
 }

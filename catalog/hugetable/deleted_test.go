@@ -117,7 +117,7 @@ func TestDeletesGoTogether(t *testing.T) {
 		x.requireDeleted(x.commit(next), map[int][]int64{1: {4, 5}, 3: {0}})
 	}
 	for what, theirs := range map[string]*hugetable.Version{
-		"the same row": x.deleted(base, 1, 5), "truncated": base.Truncate(), "filled anew": x.appended(base.Truncate(), 3),
+		"the same row": x.deleted(base, 1, 5), "truncated": base.Truncate(), "refilled": x.appended(base.Truncate(), 3),
 		"another placement": base.Place("p"),
 	} {
 		_, err = own.Rebase(ctx, base, theirs)

@@ -16,7 +16,7 @@ import (
 //	       ┌───┬─┬─┬─┬─┬─┬─────┐   Fold(1, 5 chunks)    ┌───┬───┬─────┐
 //	rows   0   9 10      14    30                       0   9   14    30
 //
-// What lies behind it has other numbers then, and the same rows. The pages that list the run are written anew, with
+// What lies behind it has other numbers then, and the same rows. The pages that list the run are rewritten, with
 // what else they list, and small ones beside them are packed with them. One that leaves deleted rows out is a purge.
 
 // fold is what a transaction folded.
@@ -29,7 +29,7 @@ type fold struct {
 	pages      map[PageID]*loaded // made, to be read before they are stored
 }
 
-// foldPageChunks is how many chunks a page may have to be packed with a neighbour that a fold writes anew.
+// foldPageChunks is how many chunks a page may have to be packed with a neighbour that a fold rewrites.
 const foldPageChunks = 16
 
 // Fold returns the version with news in the place of olds, which are its chunks from number first on (H7).
@@ -110,7 +110,7 @@ func (v *Version) checkFold(ctx context.Context, first int, olds, news []*chunk.
 	}
 	for _, o := range v.origins {
 		if o.First < first+len(olds) && first < o.First+o.Chunks {
-			return fmt.Errorf("%w: chunks %d to %d of table %v came from where they could be made anew", ErrMismatch,
+			return fmt.Errorf("%w: chunks %d to %d of table %v came from where they could be rebuilt", ErrMismatch,
 				o.First, o.First+o.Chunks-1, v.table.Name)
 		}
 	}
@@ -171,7 +171,7 @@ func (v *Version) foldIsAlone() error {
 	return fmt.Errorf("%w: a fold of table %v is all that a transaction does to it", ErrMismatch, v.table.Name)
 }
 
-// foldedPages says which pages are written anew: those of the run, and small ones beside them as long as all is one
+// foldedPages says which pages are rewritten: those of the run, and small ones beside them as long as all is one
 // page.
 func (v *Version) foldedPages(first, olds, news int) (from, to int) {
 	from, to = v.pageOf(first), v.pageOf(first+olds-1)+1
@@ -312,7 +312,7 @@ func (f *finder) prepare(ctx context.Context) error {
 }
 
 // chunk is the number that the earlier version's chunk i, of these extents, has in the later one. Another one may have
-// its first extent by now: whoever uses it compares.
+// its first extent by now: the caller compares.
 func (f *finder) chunk(ctx context.Context, i int, ids []descriptor.ExtentID) (number int, found bool, err error) {
 	if err := f.prepare(ctx); err != nil || len(ids) == 0 {
 		return 0, false, err

@@ -342,7 +342,7 @@ func TestFoldsThatAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, last-2, v.Origins()[0].First, "it is the same chunk, of another number")
 	_, err = f.v.Fold(ctx, 9, []*chunk.Chunk{one(t, f.v, 9), one(t, f.v, 10)}, nil)
-	require.ErrorContains(t, err, "came from where they could be made anew")
+	require.ErrorContains(t, err, "came from where they could be rebuilt")
 }
 
 func one(t *testing.T, v *hugetable.Version, i int) *chunk.Chunk {

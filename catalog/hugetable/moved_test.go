@@ -34,7 +34,7 @@ func TestReplacedChunks(t *testing.T) {
 		}
 		next, err := v.ReplaceChunks(ctx, moved)
 		require.NoError(t, err)
-		for range 2 { // and some of them once more, which nobody has seen then
+		for range 2 { // and some of them once more, which are uncommitted then
 			again := map[int]hugetable.Replacement{}
 			for _, i := range slices.Sorted(maps.Keys(moved)) { // so that every run draws alike
 				if r := moved[i]; rng.IntN(4) == 0 {

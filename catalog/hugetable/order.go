@@ -23,7 +23,7 @@ import (
 //	2   1  c │ 1
 //
 // It is named by the numbers of its columns, so that renaming and dropping columns does nothing to it; and is no
-// column: it has no number, no version shows it, and a chunk that is written anew has none.
+// column: it has no number, no version shows it, and a chunk that is rewritten has none.
 
 // orderKey is of the metadata of a chunk's field: the numbers of the columns by which it orders the rows.
 const orderKey = "csm.order"

@@ -110,7 +110,7 @@ func (p *page) encode() []byte {
 		w.End(start)
 	}
 	for _, s := range p.columns {
-		s.Sketch = nil // what a table's values are is in its record, and nobody asks it of a page
+		s.Sketch = nil // the sketches of a table are in its record, those of a page are unused
 		appendSummary(&w, pageFieldColumns, &s)
 	}
 	w.OptionalString(pageFieldNumbers, p.numbers)

@@ -133,8 +133,8 @@ func purgeOf(first int64, rows []int64, left []*positions.Set) *purge {
 	return p
 }
 
-// summarize sums the columns up anew, of what the pages have: bounds of rows that were left out say nothing any more.
-// A sketch cannot forget, and stays.
+// summarize computes the columns' summaries again from those of the pages: bounds of rows that were left out hold no
+// more. A sketch cannot forget, and stays.
 func (v *Version) summarize(ctx context.Context) error {
 	columns := make([]statistics.Summary, len(v.columns))
 	for _, ref := range v.pages {

@@ -17,7 +17,7 @@ import (
 // the sixth if chunks have orders, the seventh if it keeps former versions, the eighth if columns are of user-defined
 // types, the ninth if it holds a query's rows, the tenth if it is a clone. A program that does not know of them would
 // lend memory again that is in use, or show the rows, or delete others, or take one column of a chunk for another, or
-// an order for a column, or show codes for labels, or change rows that are nobody's to change.
+// an order for a column, or show codes for labels, or change rows that must not be changed.
 const (
 	recordFormat, recordFormatReplicas, recordFormatDeleted        = 1, 2, 3
 	recordFormatPurged, recordFormatNumbered, recordFormatOrdered  = 4, 5, 6
@@ -219,7 +219,7 @@ func Decode(data []byte, source *Source) (*Version, error) {
 	return v, nil
 }
 
-// purged reports whether rows were left out that somebody may know of.
+// purged reports whether rows were left out that readers may know of.
 func (v *Version) purged() bool {
 	return len(v.purges) > 0 || slices.ContainsFunc(v.pages, func(ref PageRef) bool { return ref.behind > 0 })
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/csmsql/csmsql/catalog/statistics"
 )
 
-// Stored pages that are written anew: chunks of them are replaced, or rows of their chunks deleted.
+// Stored pages that are rewritten: chunks of them are replaced, or rows of their chunks deleted.
 
 // newNonce makes a page another one than all before it (H4).
 func newNonce() uint64 { return rand.Uint64() | 1 }
 
-// repage writes those of the first pages anew in which a chunk was replaced or a row deleted, and leaves next with so
+// repage rewrites those of the first pages in which a chunk was replaced or a row deleted, and leaves next with so
 // many, or more.
 func (v *Version) repage(ctx context.Context, next *Version, pages int) (made []NewPage, err error) {
 	next.pages = v.pages[:pages:pages] // its own end: the base version shares the array

@@ -154,7 +154,7 @@ const aliasBit = 1 << 62
 func (id TableID) Unaliased() TableID { return id &^ aliasBit }
 
 // Alias is a committed version under another name: what a statement sees beside the table itself. Its rows lie where
-// they lie, and not as a placement says. Of one version under one name there is one, for as long as somebody has it.
+// they lie, and not as a placement says. Of one version under one name there is one, for as long as it is referenced.
 func (v *Version) Alias(name TableName) *Version {
 	s := v.source
 	key := aliasKey{weak.Make(v), name}
@@ -175,7 +175,7 @@ func (v *Version) Alias(name TableName) *Version {
 	return next
 }
 
-// forgetAlias is told when nobody has an alias any more; another one may be in its place by then.
+// forgetAlias is called when an alias is unreferenced; another one may be in its place by then.
 func (s *Source) forgetAlias(key aliasKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,7 +30,7 @@ func Of(rows int64, at ...int64) *Set {
 }
 
 // Add puts a position in, and reports whether it was not there. Preconditions: it is below the number of rows, and
-// nobody else has the set (PO2).
+// the set is not shared (PO2).
 func (s *Set) Add(at int64) bool {
 	word, bit := at/wordBits, uint64(1)<<(at%wordBits)
 	if s.words[word]&bit != 0 {

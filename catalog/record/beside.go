@@ -31,7 +31,7 @@ func EncodeName(kind uint64, id hugetable.TableID) []byte {
 	return w.Buf
 }
 
-// EncodeNext writes the record of identities: the first that nobody has.
+// EncodeNext writes the record of identities: the first unused one.
 func EncodeNext(next uint64) []byte {
 	w := message.Writer{}
 	w.Uint(counterNext, next)

@@ -1,5 +1,5 @@
 // Package record writes and reads what the catalog keeps of a region, a node, a view, a counter and a user-defined
-// type, and what a borrower is told of a snapshot.
+// type, and what a borrower receives of a snapshot.
 //
 //	region/<id> ── Region      node/<name> ── Node      view/<id> ── View
 //	counter/<id> ── Count      type/<id> ── Type      presence/<name> ── Presence      catalog.proto

@@ -21,7 +21,7 @@ type Region struct {
 	// Generations is the high-water mark: every generation ever used is below it.
 	Generations coherence.Generation
 	// Trusted: generations from here on were written since the lender's present process began; older ones may have been
-	// damaged while nobody looked.
+	// damaged while the lender was not running.
 	Trusted coherence.Generation
 }
 

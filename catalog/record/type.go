@@ -75,7 +75,8 @@ func (t *Type) declared() *arrow.Schema {
 	return t.Function
 }
 
-// Check is the error of a record that makes no type. Whoever hands a record to others has called it, or DecodeType.
+// Check is the error of a record that makes no type. A caller that hands a record to others has called it, or
+// DecodeType.
 func (t *Type) Check() error {
 	if schema := t.declared(); schema != nil {
 		if fields := schema.NumFields(); fields == 0 || t.Domain != nil && (fields > 1 || t.Function != nil) ||

@@ -31,13 +31,13 @@ func TestTypesAreDecoded(t *testing.T) {
 	require.Equal(t, is, got)
 	require.Equal(t, is.Of().Words(), got.Of().Words())
 
-	for name, spoil := range map[string]func(*record.Type){
+	for name, corrupt := range map[string]func(*record.Type){
 		"a text twice": func(t *record.Type) { t.Labels[1].Text = "" }, "a code twice": func(t *record.Type) { t.Labels[1].Code = 1 },
 		"no order": func(t *record.Type) { t.Labels[1].Order = 4 }, "no name": func(t *record.Type) { t.Name.Name = "" },
 		"no number": func(t *record.Type) { t.ID = 0 },
 	} {
 		damaged := mood()
-		spoil(damaged)
+		corrupt(damaged)
 		require.Error(t, damaged.Check(), name)
 		_, err := record.DecodeType(damaged.Encode())
 		require.Error(t, err, name)
@@ -67,13 +67,13 @@ func TestDomainsAreDecoded(t *testing.T) {
 		_, err = record.DecodeType(append([]byte{1 << 3, format}, data[2:]...))
 		require.ErrorContains(t, err, "format")
 	}
-	for name, spoil := range map[string]func(*record.Type){
+	for name, corrupt := range map[string]func(*record.Type){
 		"labels": func(t *record.Type) { t.Labels = mood().Labels }, "no name": func(t *record.Type) { t.Name.Name = "" },
 		"no number": func(t *record.Type) { t.ID = 0 },
 		"no column": func(t *record.Type) { t.Domain = arrow.NewSchema(nil, nil) },
 	} {
 		damaged := domain()
-		spoil(damaged)
+		corrupt(damaged)
 		require.Error(t, damaged.Check(), name)
 	}
 }
@@ -101,13 +101,13 @@ func TestFunctionsAreDecoded(t *testing.T) {
 		_, err = record.DecodeType(append([]byte{1 << 3, format}, data[2:]...))
 		require.Error(t, err, format)
 	}
-	for name, spoil := range map[string]func(*record.Type){
+	for name, corrupt := range map[string]func(*record.Type){
 		"labels": func(t *record.Type) { t.Labels = mood().Labels }, "no name": func(t *record.Type) { t.Name.Name = "" },
 		"no number": func(t *record.Type) { t.ID = 0 }, "a domain": func(t *record.Type) { t.Domain = t.Function },
 		"no result": func(t *record.Type) { t.Function = arrow.NewSchema(nil, nil) },
 	} {
 		damaged := function()
-		spoil(damaged)
+		corrupt(damaged)
 		require.Error(t, damaged.Check(), name)
 	}
 }

@@ -134,7 +134,7 @@ func open(path string) (db *bbolt.DB, err error) {
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	// The free list stays in the file: without it bbolt walks the whole tree when it opens, in a goroutine of its own
-	// whose panic over a damaged page nobody can catch.
+	// whose panic over a damaged page cannot be caught.
 	return bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType, OpenFile: keep})
 }
 
@@ -286,8 +286,8 @@ func setNewest(tx *bbolt.Tx, r Revision) error {
 	return tx.Bucket(metaBucket).Put(revisionKey, binary.BigEndian.AppendUint64(nil, uint64(r)))
 }
 
-// Torn tells that the log ended with a part of a transaction, which nobody was told of: the machine lost its power
-// then, or the disk is damaged.
+// Torn reports whether the log ended with a part of a transaction, which was acknowledged to no caller: the machine
+// lost power then, or the disk is damaged.
 func (b *Bolt) Torn() bool { return b.torn }
 
 // Limits implements Store: bbolt takes what memory takes.
@@ -301,8 +301,8 @@ func (b *Bolt) Watch(ctx context.Context, prefixes []string, after Revision, app
 // Session implements Store.
 func (b *Bolt) Session() Session { return b.session }
 
-// Close implements Store, brings all into the file, and lets go of it. Ephemeral keys are deleted by who opens it next:
-// nobody can look before.
+// Close implements Store, brings all into the file, and lets go of it. Ephemeral keys are deleted by the next Open:
+// there is no reader before.
 func (b *Bolt) Close() error {
 	b.end()
 	b.writing.Lock()
@@ -319,7 +319,7 @@ func (b *Bolt) Close() error {
 	return errors.Join(err, b.closeFiles())
 }
 
-// end lets nobody in any more, and joins the settler.
+// end refuses new calls, and joins the settler.
 func (b *Bolt) end() {
 	b.closing.Do(func() {
 		close(b.closed)

@@ -130,7 +130,7 @@ func (b *Bolt) keep(done Change, t Transaction) error {
 	case errors.Is(err, commitlog.ErrUnknown):
 		b.doubt(done)
 		return fmt.Errorf("%w: %w", ErrUnknown, err)
-	case err != nil: // it is known that it did not happen; a caller who asks is told so
+	case err != nil: // it did not happen: a later Get or Scan shows that (S8)
 		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	b.pending.Lock()
@@ -143,7 +143,7 @@ func (b *Bolt) keep(done Change, t Transaction) error {
 	return nil
 }
 
-// doubt has nobody believe that what may have happened did not.
+// doubt makes reads of what may have happened fail, so that it does not look as if it did not.
 func (b *Bolt) doubt(done Change) {
 	b.pending.Lock()
 	defer b.pending.Unlock()

@@ -11,7 +11,7 @@ import (
 )
 
 // layer is what some transactions, one after the other, left of the keys that they wrote. It is not changed while
-// somebody else may look at it without the lock of Bolt.pending.
+// other goroutines may read it without the lock of Bolt.pending.
 type layer struct {
 	keys   map[string]entry
 	newest Revision

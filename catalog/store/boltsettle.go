@@ -15,7 +15,7 @@ const lazyMost = time.Second
 
 // settler brings what is pending into the file, and syncs what is lazy, in a goroutine of its own.
 type settler struct {
-	full   chan struct{} // somebody turned to the other half of the log
+	full   chan struct{} // a commit turned to the other half of the log
 	lazy   chan struct{} // something is not synced
 	joined sync.WaitGroup
 
@@ -64,7 +64,7 @@ func wake(c chan<- struct{}) {
 // Requires: writing.
 func (b *Bolt) turn() error {
 	if err := b.settle(); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnknown, err) // though it is known: a caller who asks is told that nothing happened
+		return fmt.Errorf("%w: %w", ErrUnknown, err) // though nothing happened: a later Get or Scan shows that
 	}
 	b.pending.Lock()
 	b.pending.settling, b.pending.active = b.pending.active, newLayer(b.newest)
@@ -156,7 +156,7 @@ func (b *Bolt) update(do func(*bbolt.Tx) error) error {
 func (b *Bolt) keepDirectly(done Change, redos []Redo) error {
 	err := b.settleAll(redos, func(tx *bbolt.Tx) error { return apply(tx, done) })
 	if err != nil {
-		if b.hasHappened(done.Revision) { // it is seen, and nobody knows whether it is on the disk
+		if b.hasHappened(done.Revision) { // it is seen, and whether it is on the disk is unknown
 			b.log.Fail(err)
 			b.doubt(done)
 		}

@@ -20,7 +20,7 @@
 //   - handle: a Store value; one process has one
 //   - session: the life of a handle as the others see it; over: ended for ever; unsure: not known now
 //   - ephemeral: said of a key that goes with the session of the handle that put it
-//   - change: what one transaction did to the keys somebody watches
+//   - change: what one transaction did to the keys of a watch
 //   - history: the changes that the store still knows; compacted: what it does not know any more
 //
 // # Invariants
@@ -34,7 +34,7 @@
 //     session go in one transaction. A Session whose Check is nil was not over when Check was called
 //   - S6: a Watch shows every transaction after its revision that touched its prefixes, whole, once, in the order of
 //     revisions; if it cannot, it ends with ErrCompacted
-//   - S7: nothing is committed through a handle after its session is over, whatever the process believes
+//   - S7: nothing is committed through a handle after its session is over, whatever the process assumes
 //   - S8: after ErrUnknown, what a later Get or Scan of the same handle does not see never happens (a disk that failed
 //     under Bolt promises nothing)
 //
@@ -42,9 +42,9 @@
 //
 // # How to use it in a cluster
 //
-// To follow the records: Scan, then Watch from the revision that Scan returned; at ErrCompacted begin anew. To be
-// known to live: put an ephemeral key; who has lost his session opens a new handle and puts it again. To find out
-// what became of a transaction after ErrUnknown: Get a key that it alone would have written so.
+// To follow the records: Scan, then Watch from the revision that Scan returned; at ErrCompacted start over. To be
+// known to live: put an ephemeral key; after the session is lost, open a new handle and put it again. To find out
+// what became of a transaction after ErrUnknown: Get a key that only it would have written so.
 //
 // # Lock order
 //
@@ -53,5 +53,5 @@
 //
 // # What it does not do
 //
-// It does not know what the records mean, retries nothing, elects nobody.
+// It does not know what the records mean, retries nothing, elects no leader.
 package store

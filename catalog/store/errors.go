@@ -18,7 +18,7 @@ var (
 // Errors of transactions and watches.
 var (
 	// ErrConflict: a condition of the transaction did not hold; a *Conflict says which.
-	ErrConflict = errors.New("the catalog was changed by somebody else")
+	ErrConflict = errors.New("the catalog was changed by another transaction")
 	// ErrUnknown: the store failed in a way that leaves open whether the transaction happened.
 	ErrUnknown = errors.New("the outcome of the catalog's transaction is not known")
 	// ErrTransaction: no store takes such a transaction, or this one takes no more at once (Limits).

@@ -23,7 +23,7 @@ func OpenWrapped(directory string, wrap func(*os.File) commitlog.File) (*Bolt, e
 	return openBolt(directory, wrap)
 }
 
-// Still calls do while nobody writes the bbolt file: what is in it is on the disk.
+// Still calls do while the bbolt file is not written: what is in it is on the disk.
 func (b *Bolt) Still(do func() error) error {
 	b.settler.one.Lock()
 	defer b.settler.one.Unlock()

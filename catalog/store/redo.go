@@ -24,8 +24,9 @@ type Redo struct {
 
 var redoBucket = []byte("redo")
 
-// Beside tells who owns the files that Redo is about: sync returns when those bytes are on the disk that somebody still
-// needs. It is called from any goroutine, one call at a time, with no data. Before the first transaction that has Redo.
+// Beside sets the function by which the owner of the files that Redo is about syncs them: it returns when those of the
+// bytes that are still needed are on the disk. It is called from any goroutine, one call at a time, with no data. Call
+// Beside before the first transaction that has Redo.
 func (b *Bolt) Beside(sync func([]Redo) error) {
 	b.settler.one.Lock()
 	defer b.settler.one.Unlock()
@@ -38,7 +39,7 @@ func (b *Bolt) syncBeside(list []Redo) error {
 		return nil
 	}
 	if b.beside == nil {
-		return fmt.Errorf("nobody syncs what %d transactions have written beside the catalog", len(list))
+		return fmt.Errorf("no owner syncs what %d transactions have written beside the catalog", len(list))
 	}
 	return b.beside(list)
 }
@@ -75,7 +76,7 @@ func (b *Bolt) Redos(visit func(Redo) error) error {
 	})
 }
 
-// Redone says that all that Redos visits is on the disk, or needed by nobody.
+// Redone records that all that Redos visits is on the disk, or not needed.
 func (b *Bolt) Redone() error {
 	return b.update(func(tx *bbolt.Tx) error {
 		if tx.Bucket(redoBucket) == nil {

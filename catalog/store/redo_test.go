@@ -160,11 +160,11 @@ func TestRedoThatCannotBeSynced(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-func TestRedoOfNobody(t *testing.T) {
+func TestRedoWithoutOwner(t *testing.T) {
 	s, err := store.OpenBolt(temporary(t))
 	require.NoError(t, err)
 	_, err = s.Commit(context.Background(), writes("a", "1", 1))
 	require.NoError(t, err)
-	require.ErrorContains(t, s.Settle(), "nobody")
+	require.ErrorContains(t, s.Settle(), "no owner")
 	require.NoError(t, s.Kill())
 }

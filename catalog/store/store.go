@@ -18,8 +18,8 @@ type Item struct {
 	Key      string
 	Value    []byte
 	Revision Revision
-	// Ephemeral: the key lives no longer than the session of the handle that put it (S5). Whoever puts it again decides
-	// anew: without Ephemeral it stays, with it it belongs to that handle's session from then on.
+	// Ephemeral: the key lives no longer than the session of the handle that put it (S5). The latest put decides:
+	// without Ephemeral the key stays, with it it belongs to that handle's session from then on.
 	Ephemeral bool
 }
 
@@ -35,7 +35,7 @@ type Compare struct {
 	Present bool
 }
 
-// Present demands that the key exists, whoever wrote it last.
+// Present demands that the key exists, at any revision.
 func Present(key string) Compare { return Compare{Key: key, Present: true} }
 
 // Unchanged demands that the key still has the revision (0: still does not exist).
@@ -76,7 +76,7 @@ func (t Transaction) Validate(l Limits) error {
 	return t.within(l)
 }
 
-// Change is what one transaction did to the keys that somebody watches.
+// Change is what one transaction did to the keys of a watch.
 type Change struct {
 	Revision Revision
 	Puts     []Item   // in key order, each key once; others may look at the values too: do not write into them
@@ -107,7 +107,7 @@ func Below(key string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
-// Limits bound one transaction; whoever writes more splits it. Zero means unbounded.
+// Limits bound one transaction; a caller that writes more splits it. Zero means unbounded.
 type Limits struct {
 	Operations int
 	Bytes      int
@@ -115,9 +115,9 @@ type Limits struct {
 
 // Session is the life of one handle of a store, by which the others know that its process lives (S5).
 type Session interface {
-	// Check is nil while the session certainly lives, by this machine's clock alone: it asks nobody and costs a reading
-	// of the clock. ErrSessionUnsure: the store was not heard of for so long that it may have ended the session; it may
-	// turn out that it did not. ErrSessionOver: it did, or the handle is closed; final.
+	// Check is nil while the session certainly lives, by this machine's clock alone: it sends no request and costs a
+	// reading of the clock. ErrSessionUnsure: the store was not heard of for so long that it may have ended the
+	// session; it may turn out that it did not. ErrSessionOver: it did, or the handle is closed; final.
 	//
 	// A process that was paused learns it here, so check after what the session is to cover, not only before. A Commit
 	// needs no check: it fails when the session is over (S7).

@@ -2,5 +2,5 @@
 //
 //	chunk.Home ─► coherence.Home ─► Memory: a Go slice, first fit, every byte accounted for
 //
-// It is not for production: a Go slice is nobody else's memory.
+// It is not for production: no other process can map a Go slice.
 package lendertest

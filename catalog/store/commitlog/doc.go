@@ -30,6 +30,6 @@
 //
 // # What it does not do
 //
-// It has no lock and starts nothing: whoever appends is alone. It does not know what payloads say. That the last record
-// was damaged after it was on the disk cannot be told from one that never came there whole; Read says so (torn).
+// It has no lock and starts nothing: there is one caller at a time. It does not know what payloads say. It cannot
+// distinguish a last record that was damaged on the disk from one that never came there whole; Read says so (torn).
 package commitlog

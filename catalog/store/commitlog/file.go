@@ -9,7 +9,7 @@ import (
 // Disk is a File that is one.
 type Disk struct{ *os.File }
 
-// Sync implements File. Times of the file are nobody's business.
+// Sync implements File. The file's times need not be durable.
 func (d Disk) Sync() error {
 	for {
 		if err := unix.Fdatasync(int(d.Fd())); err != unix.EINTR {

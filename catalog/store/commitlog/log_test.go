@@ -177,7 +177,7 @@ func (f *failsOnce) WriteAt(p []byte, at int64) (int, error) {
 	return n, err
 }
 
-// A sync that failed may have lost what was written before: nothing is believed any more.
+// A sync that failed may have lost what was written before: nothing is trusted any more.
 func TestFailedSync(t *testing.T) {
 	file := newShim()
 	l := open(t, file, 1, 0)

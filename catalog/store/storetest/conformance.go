@@ -21,7 +21,7 @@ type World struct {
 	// when the next handle is open and Gone is over. The suite still closes the handle.
 	Kill func(store.Store)
 	Gone time.Duration
-	// Forget makes the store forget what happened up to a revision. Nil: it cannot be told to.
+	// Forget makes the store forget what happened up to a revision. Nil: it cannot.
 	Forget func(store.Revision)
 	// Disturb breaks the connections between the handles and the content for a moment. Nil: there are none.
 	Disturb func()

@@ -19,7 +19,7 @@ type twin struct {
 	owner    map[string]int // of ephemeral keys
 	revision store.Revision // at least this
 	changes  []store.Change
-	// ends are those of changes that a session's end made: at a revision that nobody is told, no newer than said.
+	// ends are those of changes that a session's end made: at a revision that no caller learns, no newer than said.
 	ends map[int]bool
 }
 

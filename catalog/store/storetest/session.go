@@ -64,7 +64,7 @@ func ephemeral(t *testing.T, world World) {
 // ephemeralTaken: a key belongs to the session of who put it last.
 func ephemeralTaken(t *testing.T, world World) {
 	if world.Single {
-		t.Skip("one handle at a time: nobody could take a key over")
+		t.Skip("one handle at a time: no other could take a key over")
 	}
 	a, b := world.Open(), world.Open()
 	commit(t, a, store.Transaction{Puts: []store.Item{ephemeralPut("k/a", ""), ephemeralPut("k/b", "")}})

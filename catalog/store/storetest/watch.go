@@ -214,7 +214,8 @@ func watchUnderLoad(t *testing.T, s store.Store) {
 	}
 }
 
-// watchResumes: whoever goes on at the last revision he saw misses nothing, and a lost connection does that by itself.
+// watchResumes: a watch from the last revision seen misses nothing, and after a lost connection it resumes so by
+// itself.
 func watchResumes(t *testing.T, world World) {
 	s := world.Open()
 	defer func() { require.NoError(t, s.Close()) }()
