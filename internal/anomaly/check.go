@@ -24,7 +24,7 @@ type Kind string
 // Kinds. Those of cycles may have one of the orders behind them, as in G-single-realtime.
 const (
 	Duplicate         Kind = "duplicate"          // a value is there twice
-	UnknownValue      Kind = "unknown value"      // one that nobody has appended
+	UnknownValue      Kind = "unknown value"      // one that no transaction has appended
 	LostAppend        Kind = "lost append"        // one that was committed is not there afterwards, and never
 	Internal          Kind = "internal"           // a transaction does not see what it did, or saw
 	IncompatibleOrder Kind = "incompatible order" // two reads show values in different orders

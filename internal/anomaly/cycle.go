@@ -86,7 +86,7 @@ const sourcesMost = 200
 func (g *graph) shortest(component []int, in map[int]bool, most dependency) (best []step) {
 	length := -1
 	for _, source := range component[:min(len(component), sourcesMost)] {
-		if g.events[source].transaction == nobody {
+		if g.events[source].transaction == noTransaction {
 			continue
 		}
 		if path, n := g.around(source, in, most); path != nil && (length < 0 || n < length) {
@@ -120,7 +120,7 @@ func (g *graph) around(source int, in map[int]bool, most dependency) (path []ste
 					continue
 				}
 				cost := 1
-				if e.kind == within || g.events[at].transaction == nobody {
+				if e.kind == within || g.events[at].transaction == noTransaction {
 					cost = 0
 				}
 				if e.to == source {
@@ -199,9 +199,9 @@ func (c *checker) cycle(g *graph, path []step) {
 // joined is a cycle that begins at a transaction's event, with one step over all moments in a row, and over all events
 // of one transaction in a row.
 func (g *graph) joined(path []step) (list []step) {
-	first := slices.IndexFunc(path, func(s step) bool { return g.events[s.from].transaction != nobody })
+	first := slices.IndexFunc(path, func(s step) bool { return g.events[s.from].transaction != noTransaction })
 	for _, s := range slices.Concat(path[first:], path[:first]) {
-		if g.events[s.from].transaction == nobody {
+		if g.events[s.from].transaction == noTransaction {
 			list[len(list)-1].to = s.to
 			continue
 		}

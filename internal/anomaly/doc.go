@@ -1,6 +1,6 @@
-// Package anomaly finds out of what clients of a database saw whether its transactions were isolated as promised.
+// Package anomaly checks a history of what clients of a database saw for violations of the promised isolation.
 //
-//	history ─► what each read says ─────────► duplicates, values of nobody, G1a, G1b, internal ones
+//	history ─► what each read says ─────────► duplicates, unknown values, G1a, G1b, internal ones
 //	   │              │
 //	   │              ▼
 //	   │       orders of versions ──────────► incompatible orders, lost appends, lost updates
@@ -9,8 +9,8 @@
 //	events ───► ww, wr, rw, order ──► cycles ► G0, G1c, G-single, G-nonadjacent, G2, each with -session or -realtime
 //
 // It follows Kingsbury and Alvaro, “Elle: Inferring Isolation Anomalies from Experimental Observations” (VLDB 2020):
-// transactions append values, each of which is appended once, so that who reads a list sees which versions it had in
-// which order, and who wrote them. The anomalies are those of Adya's thesis, “Weak Consistency: A Generalized Theory
+// transactions append values, each of which is appended once. So a read of a list shows its versions in their order,
+// and which transactions wrote them. The anomalies are those of Adya's thesis, “Weak Consistency: A Generalized Theory
 // and Optimistic Implementations for Distributed Transactions” (MIT 1999).
 //
 // Where Elle searches a graph of transactions for cycles of many kinds, here the nodes are events: moments at which a
@@ -47,11 +47,11 @@
 //   - AN1: a history that the promises allow has no anomaly: every edge is one that they prescribe.
 //   - AN2: the same history has the same anomalies, in the same order, with the same words.
 //   - AN3: a transaction of unknown outcome is held to nothing but what was observed of it.
-//   - AN4: an anomaly names the transactions that show it, with what they asked and were told.
+//   - AN4: an anomaly names the transactions that show it, with their statements and the answers.
 //
 // # What it does not do
 //
-// It runs nothing (package workload does) and has no clock and no randomness. Of one knot of cycles it shows one that
-// is short, not all. Objects only grow: what is deleted must be told as a set of what is gone. It knows no predicates:
-// phantoms show as values of sets.
+// It runs nothing (package workload does) and has no clock and no randomness. Of a strongly connected component it
+// shows one short cycle, not all. Objects only grow: deletions must be recorded as a set of the deleted values. It
+// knows no predicates: phantoms show as values of sets.
 package anomaly

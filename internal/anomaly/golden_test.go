@@ -14,7 +14,7 @@ import (
 )
 
 // TestAnomalies: the smallest histories that have each anomaly, with how it is explained, and those beside them that are sound. What is
-// found by hand is the argument “is”; go test -rewrite writes explanations anew.
+// found by hand is the argument “is”; go test -rewrite rewrites explanations.
 //
 // A line is a transaction: “[session] level [outcome] [@begin[-ending]-end]: statement; statement”, a statement “a KEY VALUE” (append), “u KEY VALUE”
 // (one that is undone) and “r KEY VALUES…”, several with commas. Transactions without moments are all under way at once. Keys in capitals

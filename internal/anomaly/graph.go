@@ -30,8 +30,8 @@ type event struct {
 }
 
 const (
-	nobody = -1
-	never  = Moment(math.MaxInt64)
+	noTransaction = -1
+	never         = Moment(math.MaxInt64)
 )
 
 type edge struct {
@@ -118,7 +118,7 @@ func (g *graph) add(number int) {
 	default:
 		taken := t.Statements[0].End
 		if t.Outcome == Unknown && t.Ending == 0 {
-			taken = never // nobody has heard that it was asked
+			taken = never // it is unknown whether the server received it
 		}
 		start = g.event(number, fmt.Sprintf("the snapshot of T%d", number), t.Statements[0].Begin, taken)
 		if writes {
@@ -155,7 +155,8 @@ func (g *graph) relate(key Key) {
 		if v.unknown {
 			continue
 		}
-		// What a list's read does not show has come behind it. The next one is enough, and those that nobody saw.
+		// Values that a list's read does not show were appended after it. Edges to the next one are enough, and to
+		// those that no read has shown.
 		for _, value := range v.appended {
 			w := g.writers[key][value]
 			if place, ordered := v.place[value]; ordered && place > len(r.values) {
@@ -212,8 +213,8 @@ func (g *graph) sessions() {
 	}
 }
 
-// realTime has events behind those that were over before they began. Moments are events of nobody, in their order, so
-// that there are few edges: to the moment of an event's end, and from the last one before an event's beginning.
+// realTime puts events behind those that were over before they began. Moments are events of no transaction, in their
+// order. They keep the edges few: to the moment of an event's end, and from the last one before an event's beginning.
 func (g *graph) realTime() {
 	var ends []int
 	for i, e := range g.events {
@@ -224,7 +225,7 @@ func (g *graph) realTime() {
 	slices.SortStableFunc(ends, func(a, b int) int { return cmp.Compare(g.events[a].end, g.events[b].end) })
 	first, known := len(g.events), len(g.events)
 	for i, e := range ends {
-		at := g.event(nobody, "", g.events[e].end, g.events[e].end)
+		at := g.event(noTransaction, "", g.events[e].end, g.events[e].end)
 		g.edge(e, edge{to: at, kind: realTimeOrder})
 		if i > 0 {
 			g.edge(at-1, edge{to: at, kind: realTimeOrder})

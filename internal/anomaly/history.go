@@ -71,7 +71,7 @@ type Operation struct {
 // Append is the operation that appends a value.
 func Append(key Key, value Value) Operation { return Operation{Key: key, Append: true, Value: value} }
 
-// Read is the operation that was told the values.
+// Read is the operation that has read the values.
 func Read(key Key, values ...Value) Operation { return Operation{Key: key, Values: values} }
 
 // String is the operation as explanations show it.

@@ -67,7 +67,7 @@ func (c *checker) others(number int, o Operation, own []Value) []Value {
 	return others
 }
 
-// values looks at who has appended what a read shows of others.
+// values checks which transactions have appended the values that a read shows of others.
 func (c *checker) values(number int, o Operation, values []Value) {
 	v := c.versions[o.Key]
 	seen := map[Value]bool{}
@@ -82,7 +82,7 @@ func (c *checker) values(number int, o Operation, values []Value) {
 		w, ok := c.writers[o.Key][value]
 		if !ok {
 			c.report(UnknownValue, []int{number},
-				fmt.Sprintf("T%d read %d in %s, which nobody appended", number, value, o.Key))
+				fmt.Sprintf("T%d read %d in %s, which no transaction appended", number, value, o.Key))
 			continue
 		}
 		v.observed[value] = true
@@ -145,7 +145,7 @@ func (c *checker) order() {
 	}
 }
 
-// lostAppends looks for values that were acknowledged and that nobody saw who asked later.
+// lostAppends looks for values that were acknowledged and that no later read has shown.
 func (c *checker) lostAppends() {
 	if !c.options.RealTime {
 		return

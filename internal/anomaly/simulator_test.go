@@ -46,7 +46,7 @@ type database struct {
 	holders map[anomaly.Key]*holder // of lists, until their transaction ends
 	next    anomaly.Value
 	history anomaly.History
-	later   []func() // commits whose clients are not told of them
+	later   []func() // commits of which the clients get no answer
 }
 
 // holder is a transaction that has appended to a list.
@@ -177,7 +177,7 @@ func (d *database) do(s *session) {
 			o.Values = d.see(s, at, o.Key)
 			s.read[o.Key] = true
 		case !isSet(o.Key) && d.holders[o.Key] != nil && d.holders[o.Key] != s.holder:
-			s.failed = true // it waits for nobody
+			s.failed = true // it does not wait
 		default:
 			if !isSet(o.Key) && d.fault != overwrites && d.fault != merges {
 				d.holders[o.Key] = s.holder

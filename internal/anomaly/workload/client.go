@@ -24,7 +24,7 @@ type client struct {
 	begun anomaly.Moment // when the first step of the next statement was asked; 0: none was
 }
 
-// step is one SQL statement and what it does; it is told the rows.
+// step is one SQL statement and what it does; it receives the rows.
 type step struct {
 	sql  string
 	text func() string // in the place of sql, when it is known only then
@@ -224,16 +224,16 @@ func (c *client) step(ctx context.Context) {
 
 // answered keeps what a statement has done.
 func (c *client) answered(s step, rows [][]string, after anomaly.Moment) bool {
-	told := anomaly.Statement{Begin: c.begun, End: after, Operations: s.does}
+	done := anomaly.Statement{Begin: c.begun, End: after, Operations: s.does}
 	for _, o := range s.of {
 		values, err := o.values(rows)
 		if err != nil {
 			c.fail(fmt.Errorf("%s: %w", s.sql, err))
 			return false
 		}
-		told.Operations = append(told.Operations, anomaly.Read(o.name(), values...))
+		done.Operations = append(done.Operations, anomaly.Read(o.name(), values...))
 	}
-	c.now.Statements = append(c.now.Statements, told)
+	c.now.Statements = append(c.now.Statements, done)
 	c.begun = 0
 	if s.then != nil {
 		s.then()
@@ -254,16 +254,16 @@ func (c *client) end(outcome anomaly.Outcome, after anomaly.Moment) {
 	c.open, c.begun, c.plan = false, 0, nil
 }
 
-// conflicts are the states of transactions that are beaten by others: they did nothing.
+// conflicts are the SQLSTATEs of transactions that have lost a conflict: they did nothing.
 var conflicts = []string{"40001", "40P01", "55P03"}
 
-// refused is told of an error.
+// refused handles the error of a step.
 func (c *client) refused(ctx context.Context, s step, err error, after anomaly.Moment) {
 	c.plan = nil
-	var told interface{ SQLState() string }
+	var sqlError interface{ SQLState() string }
 	state := "connection"
-	if errors.As(err, &told) {
-		state = told.SQLState()
+	if errors.As(err, &sqlError) {
+		state = sqlError.SQLState()
 	}
 	conflict := slices.Contains(conflicts, state)
 	unanswered := !conflict && c.options.Unanswered != nil && c.options.Unanswered(err)
@@ -295,7 +295,7 @@ func (c *client) refused(ctx context.Context, s step, err error, after anomaly.M
 	if s.kind != alone {
 		c.now.Ending = max(c.now.Ending, c.begun)
 	}
-	// An append that was refused is told, too: nobody may see it.
+	// A refused append is recorded, too: no transaction may see it.
 	if outcome == anomaly.Aborted && len(s.does) > 0 {
 		c.now.Statements = append(c.now.Statements, anomaly.Statement{Begin: c.begun, End: after, Operations: s.does})
 		c.now.Ending = 0

@@ -21,14 +21,14 @@
 //   - plan: the steps of a transaction, chosen before the first of them is asked
 //   - step: one SQL statement
 //   - concurrent: each client asks in a goroutine of its own; interleaved: one goroutine asks for all of them, in an
-//     order that the seed decides, and nobody waits for a row
+//     order that the seed decides, and no session waits for a row
 //
 // # Invariants
 //
-//   - WL1: the history has all that was answered, with moments that are right: a question's before it is asked, an
-//     answer's after it is there.
-//   - WL2: a transaction is told as committed or aborted only if that is certain.
-//   - WL3: interleaved, who asks what when depends on the seed and the answers alone.
+//   - WL1: the history has all that was answered, with correct moments: a question's before it is asked, an answer's
+//     after it has arrived.
+//   - WL2: a transaction is recorded as committed or aborted only if that is certain.
+//   - WL3: interleaved, the order of the clients and of their statements depends on the seed and the answers alone.
 //
 // # What it does not do
 //

@@ -15,8 +15,8 @@ type table struct {
 	set     bool
 	columns string
 	fill    func(keys int) string // the rows of the beginning; nil: none
-	// appends is a statement that appends a value to a key, whoever does what beside it; nil: there is none. Some have
-	// several ways, of which one is chosen.
+	// appends are statements that append a value to a key, whatever other sessions do meanwhile; nil: there is none. Of
+	// several one is chosen.
 	appends []func(key, value int) string
 	// writes are statements that make a key's list what was read of it, and a value; nil: there are none.
 	writes func(key int, list string) []string

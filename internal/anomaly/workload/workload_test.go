@@ -121,8 +121,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// An error that is none of conflicts ends the run, and is what is wrong.
-func TestErrorsAreTold(t *testing.T) {
+// An error that is none of conflicts ends the run, and Check returns it.
+func TestErrorsAreReported(t *testing.T) {
 	d := deaf{says: func(sql string) error {
 		if strings.HasPrefix(sql, "DELETE") {
 			return stated("XX000")
