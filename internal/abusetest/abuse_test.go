@@ -64,8 +64,9 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// All attacks at once, by ninety sessions, beside a client that behaves: its answers are right, nobody else's trouble is its own, and when
-// they are gone so is what they took. How long it waited is logged beside how long it waits when it is quiet.
+// All attacks at once, by ninety sessions, beside a client that behaves: its answers are right, it gets no errors of
+// other clients, and when they are gone their memory is free again. How long it waited is logged beside how long it
+// waits when it is quiet.
 func TestAbuse(t *testing.T) {
 	given := os.Getenv(variable)
 	if given == "" {
@@ -140,7 +141,8 @@ func (n *node) least(good *customer, enough func(least cgroup.Usage, since time.
 	}
 }
 
-// awaitRelease returns when clients have given back what they had. Until then conn may be told that there is no memory, as a customer may (AB4).
+// awaitRelease returns when clients have given back their memory. Until then conn may get errors that there is none, as
+// a customer may (AB4).
 func (n *node) awaitRelease(conn *pgx.Conn) {
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		var bytes int64
@@ -185,7 +187,8 @@ type customer struct {
 
 func newCustomer(n *node) *customer { return &customer{n: n, conn: n.connect()} }
 
-// serveUntil asks again and again, once at least. That there is no memory just now it may be told; anything else that is not the answer is wrong.
+// serveUntil asks again and again, at least once. The error that there is no memory just now is allowed; anything else
+// that is not the answer is wrong.
 func (c *customer) serveUntil(ctx context.Context, end time.Time) {
 	t := c.n.t
 	for k := 0; ; k++ {

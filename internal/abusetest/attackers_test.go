@@ -17,9 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Attackers are a process of their own, this binary again: in that of the customer they would delay him, and not the node.
+// Attackers are a process of their own, this binary again: in the customer's process they would delay the customer, and
+// not the node.
 
-// orderVariable is the environment variable by which it is told what to do.
+// orderVariable is the environment variable that holds its order.
 const orderVariable = "CSMSQL_TEST_ATTACKERS"
 
 // order is what attackers are to do until their standard input ends, or For is over.

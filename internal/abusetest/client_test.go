@@ -53,9 +53,9 @@ func (n *target) session(ctx context.Context, user string, t *tally) (*client, e
 // begun reads the answer to a start-up message.
 func (c *client) begun(t *tally) error {
 	err := c.ready(t)
-	var told *fatal
-	if errors.As(err, &told) && (told.Code == "53300" || told.Code == "53200") {
-		t.add(told.ErrorResponse)
+	var refused *fatal
+	if errors.As(err, &refused) && (refused.Code == "53300" || refused.Code == "53200") {
+		t.add(refused.ErrorResponse)
 		return errTurnedAway
 	}
 	return err
@@ -170,7 +170,7 @@ var refusals = map[string]bool{
 	"34000": true, // the portal was refused
 	"26000": true, // the statement was refused
 	"53100": true, // the region is full
-	"40001": true, // somebody else was first
+	"40001": true, // another transaction was first
 }
 
 // wrong is what should not have been answered.

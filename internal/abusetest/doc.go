@@ -1,5 +1,5 @@
-// Package abusetest plays clients that want too much of a csmsql node, in a control group of exactly the memory that
-// its help asks for. It has only tests.
+// Package abusetest tests a csmsql node against clients that ask for too much, in a control group of exactly the memory
+// that its help asks for. It has only tests.
 //
 //	start ── cgroup (--region + --memory + 150 MiB, no swap) ── csmsql serve
 //	                                                              ▲      ▲
@@ -20,9 +20,9 @@
 //
 //   - AB1: no process of the group is ever killed, and none panics.
 //   - AB2: what the node holds of its own, without the region, is never more than --memory + 150 MiB.
-//   - AB3: an attack hears nothing but refusals that say so (53200, 54000, 53400 and what follows from them), and those
-//     who ask for little get it.
-//   - AB4: the customer's answers are right; that there is no memory just now it may hear.
+//   - AB3: an attack gets only refusals that say so (53200, 54000, 53400 and their consequences), and clients that ask
+//     for little get it.
+//   - AB4: the customer's answers are right. It may get the error that there is no memory just now.
 //   - AB5: when the attackers are gone, the account is empty and memory within 10 % of its level: what it was after a first
 //     round of them, as long and as hard. By then the node has what it keeps once it has been used so (allocators'
 //     records of as many extents as there ever were at once, page tables, slabs and spans of which something is in use),

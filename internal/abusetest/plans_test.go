@@ -17,8 +17,8 @@ func repeated(n int, separator, format string) string {
 	return strings.Join(parts, separator)
 }
 
-// endless are statements whose plans no planner comes to the end of: they are told to end when they have taken the
-// node's memory, or their client leaves.
+// endless are statements that no planner finishes: they are interrupted when they have taken the node's memory, or when
+// their client leaves.
 func endless() (list []string) {
 	for _, link := range []string{
 		"SELECT a.i FROM c%[2]d a, c%[2]d b",

@@ -47,7 +47,7 @@ func TestBadRowsInPsql(t *testing.T) {
 			require.Equal(t, "0\n", mustPsql(t, "", "-Atc", "SELECT count(*) FROM bad_rows"), "nothing was stored")
 		})
 	}
-	// In a block, whose DuckDB transaction the error spoils.
+	// In a block, whose DuckDB transaction the error aborts.
 	_, errOut, ok := psql(t, "BEGIN;\nINSERT INTO bad_rows VALUES (1, 'x', NULL);\nCOPY bad_rows FROM STDIN;\nx\ty\t\\N\n\\.\nROLLBACK;\n")
 	require.True(t, ok)
 	require.Equal(t, "ERROR:  invalid input syntax for type integer: \"x\"\nCONTEXT:  COPY bad_rows, line 1, column a: \"x\"\n", errOut)

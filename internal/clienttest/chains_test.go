@@ -37,8 +37,9 @@ var chainLinks = []string{
 	"SELECT x.i FROM (VALUES ((SELECT max(i) FROM %[1]s), (SELECT min(i) FROM %[1]s))) x(i, j)",
 }
 
-// TestChainsOfQueries asks queries of thirty links, each of which names the one before twice: whoever goes through them
-// link by link has thirty steps, and whoever goes from name to name has a milliard, and never comes to the end.
+// TestChainsOfQueries asks queries of thirty links, each of which names the one before twice. A planner that goes
+// through them link by link has thirty steps. One that follows each name has a billion (2^30), and never comes to the
+// end.
 func TestChainsOfQueries(t *testing.T) {
 	const links = 30
 	conn, ctx := connect(t)

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// twins are csmsql and PostgreSQL, which are told the same.
+// twins are csmsql and PostgreSQL, which run the same statements.
 type twins struct {
 	ours, theirs *room
-	told         []string // since the tables were made
+	statements   []string // since the tables were made
 	refused      int
 	otherwise    int                            // refused for another one of several reasons
 	early        func(ours, theirs string) bool // PostgreSQL refuses what is in order when the statement ends; may be nil
@@ -33,7 +33,7 @@ func newTwins(t *testing.T, setup string) *twins {
 // error's state, message and detail.
 func (w *twins) tell(t *testing.T, sql string, args ...string) (ours string) {
 	t.Helper()
-	w.told = append(w.told, fmt.Sprint(sql, args))
+	w.statements = append(w.statements, fmt.Sprint(sql, args))
 	ours, theirs := answerOf(t, w.ours.conn, sql, args), answerOf(t, w.theirs.conn, sql, args)
 	if w.early != nil && w.early(ours, theirs) {
 		return atEnd
@@ -57,7 +57,7 @@ func (w *twins) same(t *testing.T, sql string, args []string, ours, theirs strin
 		return
 	}
 	if ours != theirs {
-		require.Equal(t, theirs, ours, "%s %q, after\n%s", sql, args, strings.Join(w.told, ";\n"))
+		require.Equal(t, theirs, ours, "%s %q, after\n%s", sql, args, strings.Join(w.statements, ";\n"))
 	}
 }
 
@@ -128,22 +128,22 @@ func TestOnConflictAsInPostgres(t *testing.T) {
 		return strings.HasPrefix(theirs, "23505|") && strings.HasPrefix(ours, "INSERT")
 	}
 	counts := map[string]int{}
-	anew := true
+	restart := true
 	for i := range 700 {
-		if i%60 == 0 || anew {
-			anew = false
+		if i%60 == 0 || restart {
+			restart = false
 			for _, table := range []string{"one", "two", "source"} {
 				for _, in := range []*room{w.ours, w.theirs} { // which may have other rows by now
 					require.Contains(t, answerOf(t, in.conn, "DELETE FROM "+table, nil), "DELETE")
 				}
 			}
-			w.told = nil
+			w.statements = nil
 			w.tell(t, fmt.Sprintf("INSERT INTO source SELECT i %% %d, 's' || i, i %% 9 FROM generate_series(1, %d) AS g(i)", 2+g.IntN(30), g.IntN(12)))
 		}
 		sql, args := g.statement()
 		outcome := w.tell(t, sql, args...)
 		counts[strings.Fields(outcome)[0]]++
-		if anew = outcome == atEnd; anew {
+		if restart = outcome == atEnd; restart {
 			require.LessOrEqual(t, counts["at"], 7, sql)
 			w.requireKeys(t)
 			continue
@@ -290,8 +290,8 @@ func (g *conflictGenerator) twosChange(name string) string {
 		g.one("", " WHERE "+name+".c < excluded.c", " WHERE "+name+".d > 2")
 }
 
-// TestUpsertsOfManyClients: of clients of the extended protocol that want the same keys at once none fails, whatever
-// the number of rows that it is told: a statement whose Sync has come with it is repeated before it is told of.
+// TestUpsertsOfManyClients: clients of the extended protocol that want the same keys at once do not fail, and each gets
+// the number of rows: a statement whose Sync has come with it is repeated before it is answered.
 func TestUpsertsOfManyClients(t *testing.T) {
 	r := newRoom(t, shared.dsn(), "CREATE TABLE once (k int PRIMARY KEY, writer int); CREATE TABLE counter (k int PRIMARY KEY, n int)")
 	const clients, each = 8, 15

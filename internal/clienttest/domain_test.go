@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDomainsAsInPostgres: what is refused of domains, and told, is what it is in PostgreSQL, with its words.
+// TestDomainsAsInPostgres: statements about domains are refused as in PostgreSQL, with its messages and details.
 func TestDomainsAsInPostgres(t *testing.T) {
 	w := newTwins(t, "CREATE TYPE mood AS ENUM ('sad', 'happy'); CREATE TABLE o (i int); INSERT INTO o VALUES (1)")
 	for _, sql := range []string{

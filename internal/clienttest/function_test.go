@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFunctionsAsInPostgres: what is made, refused and told of functions is what it is in PostgreSQL, with its words.
+// TestFunctionsAsInPostgres: statements about functions succeed and are refused as in PostgreSQL, with its messages.
 func TestFunctionsAsInPostgres(t *testing.T) {
 	w := newTwins(t, "CREATE TYPE mood AS ENUM ('sad', 'happy'); CREATE TABLE o (i int, m mood); INSERT INTO o VALUES (1, 'sad'), (7, 'happy'), (NULL, NULL)")
 	answerOf(t, w.ours.conn, "SET csm.dialect = 'postgres'", nil)
@@ -61,8 +61,8 @@ func TestParametersOfFunctions(t *testing.T) {
 	}
 }
 
-// TestPreparedStatementsFollowFunctions: what a client has prepared computes what a function is by now, as in
-// PostgreSQL, in blocks and not, as long as its columns and parameters are what the client was told.
+// TestPreparedStatementsFollowFunctions: a client's prepared statement computes a function as it is by now, as in
+// PostgreSQL, within blocks and outside, as long as its columns and parameters are those described to the client.
 func TestPreparedStatementsFollowFunctions(t *testing.T) {
 	w := newTwins(t, "CREATE TABLE o (i int)")
 	answerOf(t, w.ours.conn, "SET csm.dialect = 'postgres'", nil)

@@ -42,7 +42,7 @@ func TestPgxListen(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "csm_table_public_pgx_heard", n.Channel)
 		require.NotZero(t, n.PID)
-		_, err = writer.Exec(ctx, "BEGIN; INSERT INTO pgx_heard VALUES (100); ROLLBACK") // nobody hears of it
+		_, err = writer.Exec(ctx, "BEGIN; INSERT INTO pgx_heard VALUES (100); ROLLBACK") // no notification
 		require.NoError(t, err)
 		var count int
 		require.NoError(t, conn.QueryRow(ctx, "SELECT count(*) FROM pgx_heard AT (VERSION => "+n.Payload+")",

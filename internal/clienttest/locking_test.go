@@ -78,8 +78,8 @@ func (g *lockingGenerator) lock() string {
 	return g.one("FOR UPDATE", "FOR UPDATE", "FOR NO KEY UPDATE", "FOR SHARE", "FOR SHARE")
 }
 
-// TestLockingAsInPostgres: who of three sessions gets which rows, has to wait (lock_timeout says so), is refused or skips
-// them, is what PostgreSQL does. One statement runs at a time, so that nothing depends on who was faster.
+// TestLockingAsInPostgres: each of three sessions gets rows, has to wait (lock_timeout says so), is refused or skips
+// them as in PostgreSQL. One statement runs at a time, so that nothing depends on speed.
 func TestLockingAsInPostgres(t *testing.T) {
 	first := newTwins(t, "CREATE TABLE t (k int, n int, id int); CREATE TABLE u (k int, n int)")
 	sessions := []*twins{first, first.another(t), first.another(t)}
@@ -87,7 +87,7 @@ func TestLockingAsInPostgres(t *testing.T) {
 	t.Logf("seed %d", seed)
 	g := &lockingGenerator{conflictGenerator{rand.New(rand.NewPCG(seed, 1))}, 100}
 	codes := map[string]int{}
-	var told []string
+	var statements []string
 	for i := range 1200 {
 		if i%40 == 0 {
 			for _, w := range sessions {
@@ -96,20 +96,20 @@ func TestLockingAsInPostgres(t *testing.T) {
 					answerOf(t, r.conn, "SET lock_timeout = '60ms'", nil)
 				}
 			}
-			told = nil
+			statements = nil
 			for _, sql := range []string{"DELETE FROM t", "DELETE FROM u", "INSERT INTO t SELECT i, i, i FROM generate_series(1, 5) AS g(i)", "INSERT INTO u SELECT i % 4, i FROM generate_series(1, 6) AS g(i)"} {
 				first.tell(t, sql)
 			}
 		}
 		who := g.IntN(len(sessions))
 		w, sql := sessions[who], g.statement()
-		told = append(told, fmt.Sprintf("%d: %s", who, sql))
+		statements = append(statements, fmt.Sprintf("%d: %s", who, sql))
 		ours, theirs := answerOf(t, w.ours.conn, sql, nil), answerOf(t, w.theirs.conn, sql, nil)
 		if code, _, is := strings.Cut(theirs, "|"); is && len(code) == 5 && (code == "40001" || code == "55P03") {
 			codes[code]++
 			ours, theirs = strings.Split(ours, "|")[0], code
 		}
-		require.Equal(t, theirs, ours, strings.Join(told, ";\n"))
+		require.Equal(t, theirs, ours, strings.Join(statements, ";\n"))
 		require.Equal(t, w.theirs.conn.TxStatus(), w.ours.conn.TxStatus(), sql)
 		if w.ours.conn.TxStatus() == 'E' && g.IntN(3) > 0 {
 			for _, r := range []*room{w.ours, w.theirs} {

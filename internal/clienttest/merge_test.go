@@ -20,7 +20,7 @@ const mergeTables = `CREATE TABLE plain (k int, v text DEFAULT 'none', n int);
 	CREATE TABLE source (k int, v text, n int);
 	CREATE VIEW seen AS SELECT k, v, n FROM source WHERE n > 2`
 
-// mergesAsked are statements of which each is told to both.
+// mergesAsked are statements that both run.
 var mergesAsked = []string{
 	"INSERT INTO keyed SELECT i, 'v' || i, i FROM generate_series(1, 5) g(i)",
 	"INSERT INTO child SELECT i, 'c' || i FROM generate_series(1, 4) g(i)",
@@ -73,7 +73,7 @@ func (w *twins) sees(t *testing.T, queries string) {
 	t.Helper()
 	for _, query := range strings.Split(queries, "; ") {
 		w.tell(t, query)
-		w.told = w.told[:len(w.told)-1]
+		w.statements = w.statements[:len(w.statements)-1]
 	}
 }
 
@@ -141,14 +141,14 @@ func TestMergeAsInPostgres(t *testing.T) {
 			for _, conn := range []*pgconn.PgConn{w.ours.conn, w.theirs.conn} {
 				answerOf(t, conn, "DELETE FROM plain; DELETE FROM child; DELETE FROM keyed; DELETE FROM source", nil)
 			}
-			w.told = nil
+			w.statements = nil
 			w.tell(t, fmt.Sprintf("INSERT INTO source SELECT i %% %d, 's' || i, i %% 9 FROM generate_series(1, %d) AS g(i)", 2+g.IntN(30), g.IntN(12)))
 			w.tell(t, "INSERT INTO keyed SELECT i, 'v' || i, i FROM generate_series(1, 8) AS g(i)")
 			w.tell(t, "INSERT INTO plain SELECT i % 7, 'v' || i, i FROM generate_series(1, 9) AS g(i)")
 			w.tell(t, "INSERT INTO child SELECT i, 'c' || i FROM generate_series(1, 4) AS g(i)")
 		}
 		sql, args := g.statement()
-		w.told = append(w.told, fmt.Sprint(sql, args))
+		w.statements = append(w.statements, fmt.Sprint(sql, args))
 		ours, theirs := answerOf(t, w.ours.conn, sql, args), answerOf(t, w.theirs.conn, sql, args)
 		if strings.HasPrefix(theirs, "23505") && strings.HasPrefix(ours, "MERGE") {
 			again = true // keys that are there twice for a moment are an error in PostgreSQL, by the order in which it goes

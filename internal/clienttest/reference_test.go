@@ -29,7 +29,7 @@ func TestChildrenFollowAsInPostgres(t *testing.T) {
 	for i := range 700 {
 		if i%70 == 0 {
 			w.tell(t, "TRUNCATE p CASCADE")
-			w.told = nil
+			w.statements = nil
 			w.tell(t, "INSERT INTO p SELECT i, i % 12 FROM generate_series(1, 12) AS g(i)")
 		}
 		n := g.number
@@ -65,7 +65,7 @@ func TestForeignKeysAsInPostgres(t *testing.T) {
 				w.tell(t, "COMMIT")
 			}
 			w.tell(t, "TRUNCATE p, c, f, t")
-			w.told = nil
+			w.statements = nil
 			w.tell(t, "INSERT INTO p SELECT i, i % 4, 'b' || i FROM generate_series(1, 12) AS g(i)")
 		}
 		outcome := w.tell(t, g.statement())

@@ -32,7 +32,7 @@ func TestReturningAsInPostgres(t *testing.T) {
 		"DELETE FROM c USING b WHERE c.id = b.id AND b.m > 15 RETURNING c.k, b.m", "DELETE FROM c USING b WHERE c.id = b.id RETURNING *",
 		"DELETE FROM a USING b, (SELECT 3 AS three) s WHERE a.id = b.id AND three > a.id RETURNING s.*, b.m, a.*", "DELETE FROM a USING b RETURNING a.id", "SELECT * FROM a",
 	} {
-		w.told = append(w.told, sql)
+		w.statements = append(w.statements, sql)
 		w.same(t, sql, nil, sorted(answerOf(t, w.ours.conn, sql, nil)), sorted(answerOf(t, w.theirs.conn, sql, nil)))
 	}
 	// What is not there is named.
@@ -79,7 +79,7 @@ func TestChangesInWithAsInPostgres(t *testing.T) {
 		"PREPARE w (int, text) AS WITH i AS (INSERT INTO q VALUES ($1, $2) RETURNING id, s) UPDATE done SET s = i.s FROM i WHERE done.id = $3 RETURNING done.id, i.s",
 		"EXECUTE w (300, 'three', 1)", "EXECUTE w (301, 'four', 2)", "EXECUTE w (301, 'five', 2)", "SELECT * FROM done",
 	} {
-		w.told = append(w.told, sql)
+		w.statements = append(w.statements, sql)
 		w.same(t, sql, nil, sorted(answerOf(t, w.ours.conn, sql, nil)), sorted(answerOf(t, w.theirs.conn, sql, nil)))
 	}
 	w.tell(t, "WITH a AS (INSERT INTO q VALUES ($2, 'two') RETURNING id) SELECT id + $1::int FROM a", "1", "400")

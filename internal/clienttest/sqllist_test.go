@@ -132,7 +132,7 @@ func TestSQLListInPostgres(t *testing.T) {
 	}
 }
 
-// unknowing are the beginnings of SQLSTATEs by which a system says that it does not know what it was told.
+// unknowing are the beginnings of SQLSTATEs by which a system says that it does not know a statement.
 var unknowing = []string{"42", "0A", "3F", "XX"}
 
 // errorAnswer is an error as the document writes it.

@@ -278,16 +278,16 @@ func (m *matrixRun) take(t *testing.T, w way, wanted func(c *matrixColumn) bool)
 	if err == nil {
 		return
 	}
-	told := false // of which type it is
+	reported := false // with its type
 	for _, c := range whole.columns {
 		one := *m
 		one.columns = []*matrixColumn{c}
 		if err := one.fill(w); err != nil {
 			t.Errorf("%s: %v", c.kind, err)
-			told = true
+			reported = true
 		}
 	}
-	if !told {
+	if !reported {
 		t.Error(err)
 	}
 }

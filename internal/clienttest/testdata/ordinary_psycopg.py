@@ -287,10 +287,10 @@ def copy():
             with cursor.copy("COPY psycopg_copy (i) FROM STDIN") as copy:
                 copy.write("1\n")
                 raise KeyError
-        except errors.QueryCanceled as e:  # the driver tells the server, and shows what that says
+        except errors.QueryCanceled as e:  # the driver reports it to the server, and shows the answer
             assert "KeyError" in str(e)
             c.rollback()
-        except KeyError:  # newer drivers show what they were told
+        except KeyError:  # newer drivers pass the program's own exception on
             c.rollback()
         assert c.execute("SELECT count(*) FROM psycopg_copy").fetchone() == (5001,)
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Writes the names that PostgreSQL 15 has, from a running server whose connection psql finds in its environment. TestSQLListIsWhole looks for
-# each of them in docs/sql.md. Functions that stand behind operators, types, casts, indexes and aggregates are left out: nobody calls them.
+# each of them in docs/sql.md. Functions that stand behind operators, types, casts, indexes and aggregates are left out: clients do not call them.
 set -eu
 cd "$(dirname "$0")"
 names() { psql -X -At -c "$2" > "$1.txt"; }
