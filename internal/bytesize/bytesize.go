@@ -9,7 +9,7 @@ import (
 )
 
 // Size is a number of bytes, and a command-line flag (pflag.Value). Units are powers of 1024, with or without "i" and
-// "B", in either case, since nobody who asks for 4G of memory means 4,000,000,000 bytes.
+// "B", in either case: a user who asks for 4G of memory does not mean 4,000,000,000 bytes.
 type Size int64
 
 const units = "KMGTP"

@@ -12,7 +12,7 @@ func Of[N int | int64 | uint64](n N, one string) string {
 	return strconv.FormatInt(int64(n), 10) + " " + Noun(n, one)
 }
 
-// Noun is the name alone, for whoever writes the number otherwise.
+// Noun is the name alone, for callers that write the number themselves.
 func Noun[N int | int64 | uint64](n N, one string) string {
 	if n == 1 {
 		return one

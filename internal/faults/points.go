@@ -44,8 +44,8 @@ var (
 	RegionLent     = point("region:lent", "its file is there, and nothing is in it")
 	RegionAdopted  = point("region:adopted", "the region of an earlier life is mapped, with its chunks")
 	NodeRegistered = point("node:registered", "the node is on record, and waits until the others have seen that")
-	NodeOnline     = point("node:online", "the node has told that it is online")
-	NodeDraining   = point("node:draining", "the node has told that it is to be emptied")
+	NodeOnline     = point("node:online", "the node has announced that it is online")
+	NodeDraining   = point("node:draining", "the node has announced that it is to be emptied")
 	SessionRenewal = point("session:renewal", "the node is about to renew its session in etcd")
 )
 
@@ -59,7 +59,7 @@ var (
 	CommitVisible     = point("commit:visible", "this process sees it, and what it supersedes is not retired")
 	CommitDone        = point("commit:done", "a commit is complete")
 	CommitApplied     = point("commit:applied", "a node has taken over what another one committed")
-	Retiring          = point("commit:retiring", "the lender is about to take back what nobody reads any more")
+	Retiring          = point("commit:retiring", "the lender is about to take back extents that have no reader any more")
 )
 
 // A chunk that is written into another node's memory: at its writer, and at its lender.
@@ -76,7 +76,7 @@ var (
 	LendPublished = point("lend:published", "extents are published, and their writer has not heard")
 )
 
-// Who holds memory that no version has (package engine/custody): at the holder's node, and at the lender.
+// Holders of memory that no version has (package engine/custody): at the holder's node, and at the lender.
 var (
 	HoldGranted    = point("hold:granted", "memory was granted, and its holder's call for it has not ended")
 	HoldCommitted  = point("hold:committed", "a version has what a holder had, and the book has it still")
@@ -103,7 +103,7 @@ var (
 	FragmentAccepted  = point("fragment:accepted", "a node has taken a part, and not begun")
 	FragmentHalfDone  = point("fragment:half-done", "the first rows of a part's result are written")
 	PartitionsSealed  = point("partitions:sealed", "the partitions of a shuffle are sealed, and not published")
-	FragmentPublished = point("fragment:published", "the result of a part is there for others, and nobody has heard")
+	FragmentPublished = point("fragment:published", "the result of a part is there for others, and the coordinator has no answer yet")
 	FragmentReleased  = point("fragment:released", "the result of a part was let go")
 	StageRan          = point("stage:ran", "all parts of a stage have their results, or one has failed")
 )
@@ -122,11 +122,11 @@ var (
 	OrderWritten  = point("order:written", "rows are sorted by a key or an index, and that is not committed")
 )
 
-// Hook is told of every point that is reached, on the goroutine that reaches it, often from several at once. The nil
+// Hook is called for every point that is reached, on the goroutine that reaches it, often by several at once. The nil
 // Hook costs a comparison.
 type Hook func(Point)
 
-// At tells that a point was reached.
+// At calls the hook, unless it is nil.
 func (h Hook) At(p Point) {
 	if h != nil {
 		h(p)

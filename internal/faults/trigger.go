@@ -21,7 +21,7 @@ type Action string
 const (
 	// Kill is SIGKILL: no deferred function, no flush.
 	Kill Action = "kill"
-	// Pause is SIGSTOP: whoever armed it lets the process go on with SIGCONT.
+	// Pause is SIGSTOP: the test that armed it lets the process go on with SIGCONT.
 	Pause Action = "pause"
 	// Delay holds up the goroutine that reached the point, and no other.
 	Delay Action = "delay"
@@ -40,7 +40,7 @@ type Order struct {
 	Delay  time.Duration // of Delay; at most MaxDelay
 }
 
-// Trigger is the directory through which a test arms points and processes tell of them.
+// Trigger is the directory through which a test arms points and processes report them.
 //
 //	DIR/armed          an order; renamed to taken-PID by the process that takes it
 //	DIR/taken-PID
@@ -58,7 +58,7 @@ func NewTrigger(directory string) (*Trigger, error) {
 	return &Trigger{directory}, os.MkdirAll(filepath.Join(directory, reachedFiles), 0o700)
 }
 
-// Arm has an order carried out once, in place of one that nobody has taken.
+// Arm has an order carried out once, in place of one that was not taken.
 func (t *Trigger) Arm(o Order) error {
 	if err := t.Disarm(); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (t *Trigger) Arm(o Order) error {
 	return os.Rename(fresh, filepath.Join(t.directory, armedFile)) // whole, or not there
 }
 
-// Disarm forgets an order that nobody has taken, and who took the last one.
+// Disarm removes an order that was not taken, and the record of the process that took the last one.
 func (t *Trigger) Disarm() error {
 	taken, err := filepath.Glob(filepath.Join(t.directory, takenPrefix+"*"))
 	for _, path := range append(taken, filepath.Join(t.directory, armedFile)) {
@@ -85,7 +85,7 @@ func (t *Trigger) Disarm() error {
 	return err
 }
 
-// Taken tells which process has taken the order; 0: none has.
+// Taken returns the process that has taken the order; 0: none has.
 func (t *Trigger) Taken() (pid int, err error) {
 	taken, err := filepath.Glob(filepath.Join(t.directory, takenPrefix+"*"))
 	if err != nil || len(taken) == 0 {
@@ -103,8 +103,8 @@ func (t *Trigger) Reached() (names []string, err error) {
 	return names, err
 }
 
-// Hook is for a process that is to obey. What goes wrong with the directory goes to failed: an order that is not
-// carried out would make a test mean nothing.
+// Hook returns the hook of a process that carries out orders. Errors of the directory go to failed: a test would prove
+// nothing if an order were silently lost.
 func (t *Trigger) Hook(failed func(error)) Hook {
 	return func(p Point) {
 		if err := os.WriteFile(filepath.Join(t.directory, reachedFiles, p.String()), nil, 0o600); err != nil {

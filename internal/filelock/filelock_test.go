@@ -50,7 +50,7 @@ func TestGiven(t *testing.T) {
 			require.NoError(t, filelock.Give(second))
 			closed := filelock.Give(second)
 			require.ErrorIs(t, closed, os.ErrClosed)
-			require.NotContains(t, closed.Error(), "\n", "it is told once")
+			require.NotContains(t, closed.Error(), "\n", "it is reported once")
 		})
 	}
 }

@@ -18,8 +18,8 @@ const (
 	directory   = "/proc/self/task"
 )
 
-// Rest has each idle thread give back what is kept for it, and ends those that nobody needs: all but for so many, and
-// what a process has in any case. It reports whether any of them gave something back.
+// Rest has each idle thread give back what is kept for it, and ends those that are not needed: all but the given number
+// and what a process has in any case. It reports whether any of them gave something back.
 //
 // Go keeps every thread that it ever needed at once, and each has a stack and what two allocators keep for it: after a
 // hundred clients whose statements ran in C that is some ten MiB. A thread ends with a goroutine that is locked to it,

@@ -70,7 +70,7 @@ func TestThreadsGiveBack(t *testing.T) {
 	require.LessOrEqual(t, count(t), before+12)
 }
 
-// Threads that were needed once end when nobody needs them, and none that is needed.
+// Threads end when they are no longer needed, and none ends that is still needed.
 func TestThreadsEnd(t *testing.T) {
 	const many = 100
 	leave := block(t, many)

@@ -2,8 +2,8 @@ package invariants
 
 import "sync/atomic"
 
-// Probe tells a test what a build of its own does, in places that no answer shows: which texts are parsed. In ordinary
-// builds nobody hears, and nothing is done. The zero value is ready; it is safe for concurrent use.
+// Probe reports to a test what its build does and no answer shows, as which texts are parsed. In ordinary builds it has
+// no listener and does nothing. The zero value is ready; it is safe for concurrent use.
 type Probe[T any] struct {
 	listener atomic.Pointer[func(T)]
 }
@@ -17,7 +17,7 @@ func (p *Probe[T]) Tell(event T) {
 	}
 }
 
-// Hear has a function called for every event, by whichever goroutine tells of it, until stop is called.
+// Hear has a function called for every event, on the goroutine that called Tell, until stop is called.
 func (p *Probe[T]) Hear(hear func(T)) (stop func()) {
 	p.listener.Store(&hear)
 	return func() { p.listener.Store(nil) }

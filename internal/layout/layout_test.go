@@ -199,7 +199,7 @@ func TestDangerousThingsLiveInTheirPlaces(t *testing.T) {
 		require.NoError(t, err)
 		require.NotRegexp(t, `unix\.(Flock|F_OFD_SETLK)\b`, string(text), "%s: files are locked by internal/filelock", path)
 		require.NotRegexp(t, `bindings\.(Create(Enum|Struct|Union)Type|Create(Array|List|Map|Struct)Value|CreateDataChunk|AppenderCreateQuery|NewArrowSchema|ToArrowSchema)\b`,
-			string(text), "%s: it writes pointers into memory that nobody has cleared, from Go; a collection may end the process", path)
+			string(text), "%s: it writes pointers into memory that was not cleared, from Go; a garbage collection may end the process", path)
 	})
 	eachFile(t, func(path string, _ []string) { // tree.T2
 		folder := filepath.ToSlash(filepath.Dir(path))

@@ -1,4 +1,4 @@
-// Package owneddir makes temporary directories whose names say whose they are, and removes those whose owners were
+// Package owneddir makes temporary directories whose names identify their owners, and removes those whose owners were
 // killed.
 //
 //	ROOT/<prefix><namespace>-<process>-<start>-<random>
@@ -6,10 +6,10 @@
 //	Sweep ─► those of a prefix are removed whose processes have ended
 //	Make  ─► a new one
 //
-// Processes that are killed cannot remove what they have made, and in shared memory that takes memory until the machine
-// boots. The next one that starts does it for them. A process is known by its number, when it began, and the namespace
-// of numbers, so that neither a process that has got the number of one that has ended nor a container that shares the
-// file system is taken for the owner, or for none.
+// A process that is killed cannot remove its directories, and in shared memory they take memory until the machine
+// boots. The next process that starts removes them. A process is identified by its number, its start time and its PID
+// namespace. So a later process with the same number is not taken for the owner, nor is an owner in another container
+// that shares the file system taken for dead.
 //
 // # Words
 //
@@ -19,9 +19,9 @@
 //
 //   - SD1: a directory whose owner lives is never removed by another process, nor is one of which it cannot be said
 //     whether it does.
-//   - SD2: whoever removes does not mind others who do.
+//   - SD2: several processes may remove directories at the same time.
 //
 // # What it does not do
 //
-// Directories of other names it leaves alone, whoever made them. It removes nothing by itself.
+// It leaves directories with other names alone. It removes nothing by itself.
 package owneddir

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Make makes a directory of this process, which its caller removes. Names must begin with the prefix of nobody else.
+// Make makes a directory of this process, which its caller removes. No other program may use the prefix.
 func Make(root, prefix string) (string, error) {
 	own, err := self()
 	if err != nil {

@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// What a process that was killed has left is removed by the next one; what a living one has, and what nobody of here has made, stays.
+// Directories of a process that was killed are removed by the next one; those of a living process, and those that this
+// package did not make, stay.
 func TestWhatTheKilledLeft(t *testing.T) {
 	root := t.TempDir()
 	own, err := Make(root, prefix)
@@ -69,7 +70,7 @@ func TestNumbersAreUsedAgain(t *testing.T) {
 	require.True(t, former.hasEnded(me.namespace))
 	elsewhere := former
 	elsewhere.namespace = "1"
-	require.False(t, elsewhere.hasEnded(me.namespace), "of a container's processes nobody here knows")
+	require.False(t, elsewhere.hasEnded(me.namespace), "another container's processes are unknown here")
 	read, ok := ownerOf(prefix, prefix+me.String()+"-123")
 	require.True(t, ok)
 	require.Equal(t, me, read)

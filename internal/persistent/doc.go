@@ -1,5 +1,5 @@
-// Package persistent has maps that never change: one with another value, or without one, is a new map, which shares
-// all but a path with the old one.
+// Package persistent has immutable maps: setting or removing a key makes a new map, which shares all nodes but one
+// path with the old one.
 //
 //	    m ── d:4                 m.With("f", 9) ── d:4
 //	       ╱     ╲                               ╱     ╲
@@ -7,9 +7,9 @@
 //	   ╱   ╲                                               ╲
 //	a:1     c:3                                             f:9
 //
-// A map is a treap: a search tree by key, and a heap by a hash of the key. So its shape depends on its keys alone,
-// whatever order they came in, and of two maps that share most of their nodes the difference is found without looking
-// at what they share.
+// A map is a treap: a search tree by key, and a heap by a hash of the key. So its shape depends on its keys alone, not
+// on the order in which they were added, and the difference of two maps is found without visiting the nodes that they
+// share.
 //
 // # Words
 //
@@ -19,11 +19,11 @@
 // # Invariants
 //
 //   - PM1: keys are in order, and no node has a lower priority than those below it.
-//   - PM2: a map that was handed out stays as it is.
-//   - PM3: Difference looks at no node that both maps share, but for the paths to what they do not.
+//   - PM2: a map that was handed out never changes.
+//   - PM3: Difference visits no node that both maps share, except on the paths to those that they do not share.
 //
 // # What it does not do
 //
-// It locks nothing: nobody writes to a map. Nothing is added in place, also not by one who alone has the map; who has
-// many entries from the beginning calls Collect.
+// It has no lock, since maps are never written to. Nothing is added in place, not even to a map with a single owner. To
+// make a map of many entries, call Collect.
 package persistent

@@ -13,7 +13,7 @@ type Map[K, V comparable] struct {
 	length  int
 }
 
-// New makes an empty map whose keys are in the order of compare, which takes no two different ones for equal.
+// New makes an empty map whose keys are in the order of compare, which is 0 for equal keys only.
 func New[K, V comparable](compare func(a, b K) int) Map[K, V] { return Map[K, V]{compare: compare} }
 
 // Entry is a key with its value.
@@ -22,8 +22,8 @@ type Entry[K, V comparable] struct {
 	Value V
 }
 
-// Collect makes a map of entries, which it sorts; of those with one key the last one counts. It makes each node once,
-// where With makes those above it anew.
+// Collect makes a map of entries, which it sorts. Of entries with the same key the last one counts. It makes each node
+// once, whereas each With copies the nodes above the one that it adds.
 func Collect[K, V comparable](compare func(a, b K) int, entries []Entry[K, V]) Map[K, V] {
 	m := New[K, V](compare)
 	slices.SortStableFunc(entries, func(a, b Entry[K, V]) int { return compare(a.Key, b.Key) })
@@ -56,7 +56,7 @@ type node[K, V comparable] struct {
 	left, right *node[K, V]
 }
 
-// seed differs from process to process, so that nobody can choose names of which a tree becomes a list.
+// seed differs from process to process, so that a client cannot choose keys that degrade the tree to a list.
 var seed = maphash.MakeSeed()
 
 // Len is the number of keys.
@@ -122,24 +122,24 @@ func (m Map[K, V]) From(first K) iter.Seq2[K, V] {
 // Is reports whether two maps are one, without looking into them: if not they may still have the same values.
 func (m Map[K, V]) Is(other Map[K, V]) bool { return m.root == other.root }
 
-// Change is a key of which two maps have different values, or only one of them has one.
+// Change is a key that has different values in two maps, or that only one of them has.
 type Change[K, V comparable] struct {
 	Key           K
 	Before, After V
 	Was, Is       bool
 }
 
-// Difference lists what is different in after, by key. It is cheap where one was made of the other.
+// Difference lists what is different in after, by key. It is cheap where one map was made from the other.
 func Difference[K, V comparable](before, after Map[K, V]) iter.Seq[Change[K, V]] {
 	return func(yield func(Change[K, V]) bool) { after.difference(before.root, after.root, yield) }
 }
 
-// above tells which of two nodes of different keys is the root of both.
+// above reports whether a is above b in the heap. Their keys are different.
 func (m Map[K, V]) above(a, b *node[K, V]) bool {
 	return a.priority > b.priority || a.priority == b.priority && m.compare(a.key, b.key) < 0
 }
 
-// put requires that nobody else knows the new node yet.
+// put changes made in place: the caller alone has it.
 func (m Map[K, V]) put(n, made *node[K, V]) *node[K, V] {
 	if n == nil {
 		return made

@@ -140,7 +140,7 @@ func TestWorkDoesNotGrowWithTheMap(t *testing.T) {
 	require.Less(t, worst, 2000, "of %d keys", size)
 }
 
-// Whoever stops looking is not gone on with, wherever the difference is.
+// A caller that stops an iteration gets no further elements, wherever the difference is.
 func TestStops(t *testing.T) {
 	m, other := empty(), empty()
 	for i := range 20 {

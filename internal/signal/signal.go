@@ -1,21 +1,21 @@
-// Package signal wakes everybody who waits for a state to be another one.
+// Package signal wakes all goroutines that wait for a state to change.
 //
 //	under the owner's lock: look, Wait ─► let go of the lock ─► what Wait gave is closed ─► look again
 //	under the owner's lock: change, Broadcast ──────────────────────────────┘
 //
 // # Invariants
 //
-//   - SG1: who has looked, and called Wait under the same hold of the lock, is woken by every change that comes after.
+//   - SG1: a goroutine that reads the state and calls Wait under one hold of the lock is woken by the next change.
 //
 // # What it does not do
 //
-// It has no lock of its own, and carries nothing: who is woken looks.
+// It has no lock of its own, and carries no value: a goroutine that is woken reads the state.
 package signal
 
-// Signal wakes everybody who waits; the zero value is ready. It is guarded by its owner's lock.
+// Signal wakes all goroutines that wait; the zero value is ready. It is guarded by its owner's lock.
 type Signal struct{ ch chan struct{} }
 
-// Wait is what the next Broadcast closes.
+// Wait returns the channel that the next Broadcast closes.
 func (s *Signal) Wait() <-chan struct{} {
 	if s.ch == nil {
 		s.ch = make(chan struct{})
@@ -23,7 +23,7 @@ func (s *Signal) Wait() <-chan struct{} {
 	return s.ch
 }
 
-// Broadcast wakes who has called Wait since the last one.
+// Broadcast wakes the goroutines that have called Wait since the last Broadcast.
 func (s *Signal) Broadcast() {
 	if s.ch != nil {
 		close(s.ch)

@@ -7,7 +7,7 @@ import (
 	"github.com/csmsql/csmsql/internal/signal"
 )
 
-// SG1: whoever looked before a change hears of it.
+// SG1: a goroutine that read the state before a change is woken by it.
 func TestEverybodyIsWoken(t *testing.T) {
 	var mu sync.Mutex
 	var moved signal.Signal

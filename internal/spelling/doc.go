@@ -7,7 +7,7 @@
 //
 // # What it does not do
 //
-// It knows no list of names: whoever has one chooses from it.
+// It has no list of names: callers bring theirs.
 package spelling
 
 import "strings"
@@ -32,11 +32,11 @@ func Distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Near is the greatest distance at which a name is worth proposing to somebody who typed another: one character of
-// every three, but one of a name of any length, and never more than three, as PostgreSQL has it.
+// Near is the greatest distance at which a name is worth proposing in place of the typed one: a third of its
+// characters, at least one and at most three, as in PostgreSQL.
 func Near(typed string) int { return min(max(len(typed)/3, 1), 3) }
 
-// Nearest is the one of a list of names in small letters that a name that was mistyped may be; empty: none.
+// Nearest is the name of a list, all in small letters, for which typed may be a misspelling; empty: none.
 func Nearest(typed string, list []string) string {
 	for _, name := range list {
 		if Distance(strings.ToLower(typed), name) <= Near(typed) {

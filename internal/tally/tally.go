@@ -35,10 +35,10 @@ func (s *Sizes) Add(members int) {
 	}
 }
 
-// Groups is how many groups there were, Members how many members they had.
+// Groups is how many groups there were.
 func (s *Sizes) Groups() int64 { return s.groups.Load() }
 
-// Members is told at Groups.
+// Members is how many members all groups had together.
 func (s *Sizes) Members() int64 { return s.members.Load() }
 
 // Each visits the bounds and how many groups had at most so many members.
