@@ -36,7 +36,7 @@ type Authority struct {
 }
 
 // CreateAuthority makes an authority for a cluster and writes ca.crt and ca.key into the directory, which is made if it
-// is not there. It never overwrites: whoever replaces an authority makes every certificate of the cluster worthless.
+// is not there. It never overwrites: replacing an authority makes every certificate of the cluster worthless.
 func CreateAuthority(directory, cluster string) (*Authority, error) {
 	now := time.Now()
 	template := &x509.Certificate{

@@ -110,7 +110,7 @@ func TestAnAuthorityIsLoaded(t *testing.T) {
 	require.ErrorIs(t, err, certificate.ErrMismatch)
 }
 
-// T5: whatever is wrong with the files is told before anything is served.
+// T5: whatever is wrong with the files is reported before anything is served.
 func TestFilesThatAreRefused(t *testing.T) {
 	a, past := authority(t), time.Now().Add(-time.Hour)
 	swap := func(change func(certificate.Files) certificate.Files) func(*testing.T) certificate.Files {
@@ -253,7 +253,7 @@ func TestNodesAndClientsKnowEachOther(t *testing.T) {
 	require.ErrorContains(t, atServer, "version")
 }
 
-// T1, T3: who is refused, what the server says of it and what the client is told.
+// T1, T3: which peers are refused, and the errors of the server and of the client.
 func TestPeersThatAreRefused(t *testing.T) {
 	directory := t.TempDir()
 	a, err := certificate.CreateAuthority(directory, "test")
@@ -265,7 +265,7 @@ func TestPeersThatAreRefused(t *testing.T) {
 		config  *tls.Config
 		reason  string
 		subject string
-		told    error
+		kind    error // of the client's error; nil: not explained
 	}{
 		"none":        {&tls.Config{InsecureSkipVerify: true}, "no_certificate", "", certificate.ErrNoCertificate},
 		"foreign":     {trusting(foreign.Client("")), "foreign_authority", "csmsql://node/n2", certificate.ErrForeign},
@@ -279,9 +279,9 @@ func TestPeersThatAreRefused(t *testing.T) {
 			require.Equal(t, c.reason, refusal.Reason, "%v", atServer)
 			require.Contains(t, refusal.Subject, c.subject)
 			require.Contains(t, certificate.RefusalReasons, refusal.Reason)
-			if c.told != nil {
+			if c.kind != nil {
 				explained := server.ExplainAlert(atClient)
-				require.ErrorIs(t, explained, c.told, "%v", atClient)
+				require.ErrorIs(t, explained, c.kind, "%v", atClient)
 				require.NotEmpty(t, hint(t, explained))
 			}
 		})

@@ -9,16 +9,16 @@
 //	                   (and ca.crt; never ca.key)          before it is needed         ▼
 //	                                                                        Identify(connection) ─► who it is
 //
-// Words: authority, who signs; the cluster is everybody who holds a certificate of one authority · identity, role and
+// Words: authority, the signer; the cluster is all holders of a certificate of one authority · identity, role and
 // name, a URI in the certificate: csmsql://node/NAME or csmsql://client/NAME · node, a process that lends and queries ·
-// client, a tool of somebody who may do everything an operator may.
+// client, a tool whose user may do everything an operator may.
 //
 // # Invariants
 //
 //   - T1: only TLS 1.3, only with certificates on both sides, and both signed by the one authority
 //   - T2: a peer is who the URI in its certificate says; no certificate has two such URIs, and host names decide
 //     nothing
-//   - T3: nothing is resumed: each connection has its certificates verified anew, with their times
+//   - T3: nothing is resumed: each connection has its certificates verified, with their times
 //   - T4: files are made 0600 and never over others; a key that others can read is refused
 //   - T5: every error says which file or peer, what is wrong, and what to do
 //

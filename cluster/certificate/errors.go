@@ -25,8 +25,8 @@ var (
 	ErrNotYetValid = errors.New("certificate is not valid yet")
 	// ErrNoIdentity: a certificate does not say which node or client it is for.
 	ErrNoIdentity = errors.New("certificate without identity")
-	// ErrWrongPeer: the other side is somebody else than it should be.
-	ErrWrongPeer = errors.New("certificate of somebody else")
+	// ErrWrongPeer: the other side's certificate is for another identity than expected.
+	ErrWrongPeer = errors.New("certificate of another identity")
 	// ErrNoCertificate: the other side has none.
 	ErrNoCertificate = errors.New("no certificate")
 	// ErrPlainText: the other side does not speak TLS.
@@ -37,7 +37,7 @@ const (
 	hintIdentity = "Make it with “csmsql cluster cert”, or have your authority put the URI csmsql://node/NAME (or csmsql://client/NAME) into it as subject alternative name."
 	hintRenew    = "Make a new one with “csmsql cluster cert” and restart the node with it."
 	hintClock    = "Compare the clocks of this machine and of the one that made the certificate."
-	hintForeign  = "All nodes and tools of a cluster need certificates of the same ca.crt: make this one anew with “csmsql cluster cert” in the directory of that authority."
+	hintForeign  = "All nodes and tools of a cluster need certificates of the same ca.crt: make this one again with “csmsql cluster cert” in the directory of that authority."
 )
 
 // Error is one thing that is wrong with a certificate, a key or a peer (T5).

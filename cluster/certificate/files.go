@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Files are where somebody's certificate lies.
+// Files are where a node's or a client's certificate lies.
 type Files struct {
 	Authority   string // the authority's certificate; several may follow each other while one takes another's place
 	Certificate string

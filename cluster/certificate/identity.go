@@ -31,8 +31,8 @@ type Identity struct {
 
 func (i Identity) String() string { return scheme + "://" + string(i.Role) + "/" + i.Name }
 
-// Check tells what is wrong with an identity that somebody wants to have. Names are as narrow as those of hosts, so
-// that they need no quoting in a URI, a file name or a log.
+// Check returns what is wrong with an identity that is asked for. Names are as narrow as those of hosts, so that they
+// need no quoting in a URI, a file name or a log.
 func (i Identity) Check() error {
 	if i.Role != RoleNode && i.Role != RoleClient {
 		return fmt.Errorf("role %q is neither %q nor %q", i.Role, RoleNode, RoleClient)

@@ -81,7 +81,7 @@ func describe(c *x509.Certificate) string {
 // Describe is a verified peer's certificate as a log shows it.
 func Describe(c *x509.Certificate) string { return describe(c) }
 
-// alerts are what a client is told by a server that refuses it, in crypto/tls' words, which have no kind.
+// alerts are the errors that a client gets from a server that refuses it, in crypto/tls' words, which have no kind.
 var alerts = []struct {
 	text, said string
 	kind       error

@@ -12,7 +12,7 @@ import (
 )
 
 // Commit implements store.Store: it is one etcd transaction. While etcd is known to be in trouble, it first asks
-// whether it answers at all, so that the error is that nothing happened and not that nobody knows. After ErrUnknown the
+// whether it answers at all, so that the error is that nothing happened and not ErrUnknown. After ErrUnknown the
 // outcome is settled before anything else is done through this handle: what a Get does not show then will not come
 // later (E4).
 func (s *Store) Commit(ctx context.Context, t store.Transaction) (store.Revision, error) {

@@ -7,7 +7,7 @@
 //	  │                      for all members   │                                        │
 //	  └───────────┬────────────────────────────┴──────────────┬─────────────────────────┘
 //	              ▼                                           ▼
-//	Server (embedded etcd member) ◀── raft, by etcd ──▶ Server ◀──▶ …        or an etcd that somebody else keeps
+//	Server (embedded etcd member) ◀── raft, by etcd ──▶ Server ◀──▶ …        or an etcd of the operators
 //
 //	csmsql/keys/<key of the catalog>     a record; under the lease of a session if it is ephemeral
 //	csmsql/sessions/<lease>              the fence of a session: who, where; under its lease
@@ -22,7 +22,7 @@
 //     work
 //   - lease: etcd's promise to keep keys until it has not heard of their owner for a TTL; session: store's word for it
 //   - fence: the key of a session that all its transactions compare
-//   - unsettled: said of a fence that a transaction compares of which nobody knows whether it will happen
+//   - unsettled: said of a fence that a transaction compares whose outcome is unknown
 //   - round: one renewal of a session with the read that proves it
 //   - position: the revision up to which a watch has applied everything
 //
@@ -33,7 +33,7 @@
 //   - E1: every call ends within Options.Timeout or its context; a round within a third of the TTL
 //   - E2: Session.Check is nil only before (when the last proved renewal was sent) + TTL − margin by CLOCK_BOOTTIME,
 //     and never after the session was called over. A renewal is proved by a linearizable read that found the fence and
-//     saw no newer term: a leader that was paused, and is none any more, renews what nobody else knows of
+//     saw no newer term: the renewals of a paused, deposed leader are known to no other member
 //   - E3: a transaction that does not find its fence as it was does not happen (S7)
 //   - E4: before a handle answers anything after ErrUnknown, the fence has another revision: what was under way then
 //     fails (S8)
@@ -50,8 +50,8 @@
 //	22023  an option is wrong
 //
 // A Store with a member in its own process (Options.Member) reads single keys from that, linearizably as everywhere and
-// without a connection: every statement of a cluster begins with such a read. What the member cannot tell is asked of
-// whoever can be reached.
+// without a connection: every statement of a cluster begins with such a read. What the member cannot answer is asked of
+// any member that can be reached.
 //
 // Reads go on as long as a majority does. Without one, commits fail after Options.Timeout, the session becomes unsure,
 // and whatever was read before stays good: snapshots need no etcd. etcd extends all leases when it has a leader again,
@@ -60,15 +60,15 @@
 // # Goroutines and locks
 //
 // One goroutine in a Store (rounds), one in a Server (it waits for its end), both joined by Close; a Watch runs in its
-// caller's. No lock is held over a call. fence.settling is a token: who has it writes the fence, the others wait for
-// him.
+// caller's. No lock is held over a call. fence.settling is a token: its holder writes the fence, the others wait for
+// it.
 //
 //	session.mu → watching.mu;  fence.mu, Server.mu: alone
 //
 // # What it does not do
 //
 // No consensus, no election, no lock: etcd does that. It does not know what the records mean. It keeps no copy of them.
-// It makes no certificates; who has one of the cluster's authority may do everything in etcd, whatever its role. It
+// It makes no certificates; a holder of one of the cluster's authority may do everything in etcd, whatever its role. It
 // does not remove members that are gone, and restores no backups: a member whose directory is lost is taken out and
-// joins anew.
+// joins again.
 package etcd

@@ -6,7 +6,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Kill ends the handle as the death of its process would: etcd is not told.
+// Kill ends the handle as the death of its process would: etcd is not notified.
 func (s *Store) Kill() {
 	s.die()
 	s.session.join()
@@ -31,7 +31,7 @@ func (s *Server) Kill() error {
 // Leads reports whether the member leads.
 func (s *Server) Leads() bool { return s.etcd.Server.Leader() == s.etcd.Server.MemberID() }
 
-// EndLease makes etcd end the session, of which the handle is not told.
+// EndLease makes etcd end the session, of which the handle is not notified.
 func (s *Store) EndLease(ctx context.Context) error {
 	_, err := s.client.Revoke(ctx, s.session.lease)
 	return err

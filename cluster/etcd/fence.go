@@ -16,19 +16,19 @@ import (
 )
 
 // fence is the key of a session, under its lease. Every transaction of the handle compares it: so nothing is committed
-// after the session's end (E3), and what was sent and not answered can be kept from happening later by writing the
-// fence anew (E4).
+// after the session's end (E3), and what was sent and not answered can be kept from happening later by rewriting the
+// fence (E4).
 //
 //	settled ──▶ a transaction was not answered ──▶ unsettled ──▶ the fence was written ──▶ settled
 type fence struct {
 	key string // immutable
 
-	// settling holds a token while somebody writes the fence.
+	// settling holds a token while a goroutine writes the fence.
 	settling chan struct{}
 
 	mu        sync.Mutex
 	revision  int64 // guarded by mu; what transactions compare
-	unsettled bool  // guarded by mu; a transaction that compares revision may be under way, unknown to anybody here
+	unsettled bool  // guarded by mu; a transaction that compares revision may be under way, unknown to this handle
 }
 
 func (f *fence) state() (revision int64, settled bool) {

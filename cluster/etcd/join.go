@@ -39,8 +39,8 @@ func Join(ctx context.Context, options ServerOptions, through Options) (*Server,
 	return join(ctx, o, client, through.Prefix+"joining")
 }
 
-// alone waits until nobody else joins. Two must not: etcd 3.7.3 may reject the second learner only after it is in the
-// log, and a member that restarts then takes it for one and tries to connect to it for ever.
+// alone waits until no other member joins. Two must not: etcd 3.7.3 may reject the second learner only after it is in
+// the log, and a member that restarts then takes it for one and tries to connect to it for ever.
 func alone(ctx context.Context, client *clientv3.Client, key string) (leave func(), err error) {
 	session, err := concurrency.NewSession(client, concurrency.WithContext(ctx), concurrency.WithTTL(int(DefaultSessionTTL/time.Second)))
 	if err != nil {

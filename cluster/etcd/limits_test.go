@@ -80,8 +80,8 @@ func TestFragments(t *testing.T) {
 	}
 }
 
-// A full etcd does what takes it over its quota and says that it has no space: nobody can tell from the answer whether it
-// was done, but a Get can (S8).
+// A full etcd does what takes it over its quota and says that it has no space: its answer leaves the outcome open,
+// which a Get shows (S8).
 func TestFull(t *testing.T) {
 	t.Parallel()
 	server := serve(t, etcd.ServerOptions{Directory: filepath.Join(t.TempDir(), "full"), Name: "full", ListenClient: "127.0.0.1:0", QuotaBytes: 1 << 20})
@@ -141,8 +141,8 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// E1: where nobody is, or nobody answers, opening fails in time and says so.
-func TestNobodyThere(t *testing.T) {
+// E1: where no member listens, or none answers, opening fails in time and says so.
+func TestNoMemberThere(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

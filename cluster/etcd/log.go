@@ -59,7 +59,7 @@ type logCore struct {
 	loud quiet
 }
 
-// Enabled implements zapcore.Core: Info and less only if somebody looks for faults.
+// Enabled implements zapcore.Core: Info and less only if the log takes them.
 func (c *logCore) Enabled(level zapcore.Level) bool {
 	return c.log.Enabled(context.Background(), slogLevel(level))
 }

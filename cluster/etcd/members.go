@@ -61,8 +61,8 @@ func (s *Store) Members(ctx context.Context) ([]Member, error) {
 	return list, trouble
 }
 
-// memberList asks the leader and, at the same time, whoever answers, who need not know one: that goes without call's
-// demand for one. trouble is the leader's; nil: nobody answers.
+// memberList asks the leader and, at the same time, any member. That one need not know a leader: ctx is without call's
+// demand for one. trouble is the leader's error; answer is nil if no member answers.
 func (s *Store) memberList(ctx, call context.Context) (answer *clientv3.MemberListResponse, trouble error) {
 	ctx, cancel := context.WithTimeout(ctx, memberWait)
 	defer cancel()
@@ -71,7 +71,7 @@ func (s *Store) memberList(ctx, call context.Context) (answer *clientv3.MemberLi
 	var some *clientv3.MemberListResponse
 	var group errgroup.Group
 	group.Go(func() error {
-		some, _ = s.client.MemberList(ctx, clientv3.WithSerializable()) // if nobody answers, the leader does not, either
+		some, _ = s.client.MemberList(ctx, clientv3.WithSerializable()) // if no member answers, the leader does not, either
 		return nil
 	})
 	answer, trouble = s.client.MemberList(call)

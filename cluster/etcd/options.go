@@ -49,12 +49,12 @@ type Options struct {
 	Timeout time.Duration
 	// Description tells operators whose session it is; it is stored in etcd.
 	Description string
-	// Log gets what nobody asked for; nil: nobody does.
+	// Log receives faults of the background; nil: not reported.
 	Log *slog.Logger
 	// Member is one of the same etcd in this process: while it knows a leader, single keys are read from it without a
 	// connection, which takes a quarter of the time; nil: there is none. It is closed after the store.
 	Member *Server
-	// Fault is told of the fault points of sessions and commits; nil in production.
+	// Fault is called at the fault points of sessions and commits; nil in production.
 	Fault faults.Hook
 
 	clock func() instant // bootTime; tests have another

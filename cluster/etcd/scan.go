@@ -18,7 +18,7 @@ const (
 	maxPage   = 4096
 )
 
-// item makes an item of what etcd returned. Its value is nobody else's.
+// item makes an item of what etcd returned. Its value is not shared.
 func (s *Store) item(kv *mvccpb.KeyValue) store.Item {
 	i := store.Item{Key: string(kv.Key[len(s.keys):]), Value: kv.Value, Revision: store.Revision(kv.ModRevision), Ephemeral: kv.Lease != 0}
 	if i.Value == nil {

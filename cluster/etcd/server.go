@@ -84,7 +84,7 @@ func (s *Server) announce(ctx context.Context) error {
 	return nil
 }
 
-// portTries bounds how often a free port is looked for: somebody else may take it before etcd listens at it.
+// portTries bounds how often a free port is looked for: another process may take it before etcd listens at it.
 const portTries = 5
 
 func start(options ServerOptions) (*Server, error) {
@@ -245,7 +245,7 @@ func (s *Server) read(ctx context.Context, key string) (found []*mvccpb.KeyValue
 // for the certificate of one who may have come by a socket.
 func fromHere(ctx context.Context) context.Context { return peer.NewContext(ctx, &peer.Peer{}) }
 
-// Done is closed when the member does not serve any more, whoever stopped it; Err says why.
+// Done is closed when the member does not serve any more, for whatever cause; Err says why.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
 // Err is nil while the member serves.
@@ -289,7 +289,7 @@ func (s *Server) Close() (err error) {
 		}
 		s.mu.Unlock()
 		s.stop()
-		s.reading.Lock() // for ever: nobody reads from what is closed
+		s.reading.Lock() // for ever: nothing reads from what is closed
 		s.etcd.Close()
 		<-s.done
 		err = filelock.Give(s.lock)

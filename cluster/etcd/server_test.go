@@ -72,7 +72,8 @@ func TestOneMember(t *testing.T) {
 	require.NoError(t, server.Close())
 }
 
-// TestAPortThatWasTakenMeanwhile: a port that was free a moment ago is looked for again if somebody else was quicker; one that was asked for is not.
+// TestAPortThatWasTakenMeanwhile: a free port is looked for again if another process took it first; one that was asked
+// for is not.
 func TestAPortThatWasTakenMeanwhile(t *testing.T) {
 	t.Parallel()
 	var taken []string
@@ -224,7 +225,7 @@ func (c *cluster) leader() int {
 			return i
 		}
 	}
-	require.FailNow(c.t, "nobody leads")
+	require.FailNow(c.t, "no member leads")
 	return 0
 }
 
@@ -439,12 +440,12 @@ func TestTwoJoinAtOnce(t *testing.T) {
 	}
 }
 
-// caller is what a node's own server knows of whoever called it.
+// caller is what a node's own server knows of its caller.
 type caller struct{}
 
 func (caller) AuthType() string { return "a socket" }
 
-// Without a certificate of the authority nobody gets in.
+// Without a certificate of the authority no client gets in.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	issue := func(hosts ...string) (files etcd.Files, credentials *certificate.Credentials) {

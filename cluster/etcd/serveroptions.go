@@ -18,7 +18,7 @@ import (
 const (
 	DefaultQuotaBytes = 4 << 30
 	DefaultHeartbeat  = 100 * time.Millisecond
-	// ClientSocket is the unix socket in the member's directory on which it listens if it is told nothing else.
+	// ClientSocket is the unix socket in the member's directory on which it listens by default.
 	ClientSocket = "etcd.sock"
 	// keepHistory is how long etcd remembers changes: a watch that was cut off for less misses nothing (S6).
 	keepHistory = 10 * time.Minute
@@ -29,7 +29,7 @@ const (
 
 // Files are where a member's certificate lies. It must name the hosts and addresses of the member: etcd checks them.
 type Files struct {
-	Authority   string // whoever shows a certificate of this authority is let in, in either role
+	Authority   string // a peer with a certificate of this authority is let in, in either role
 	Certificate string
 	Key         string
 }
@@ -64,7 +64,7 @@ type ServerOptions struct {
 	// Heartbeat between members, of which a leader may miss ten; it should be about the round trip between the farthest
 	// two; 0: DefaultHeartbeat.
 	Heartbeat time.Duration
-	// Log gets etcd's warnings and errors; nil: nobody does.
+	// Log receives etcd's warnings and errors; nil: not reported.
 	Log *slog.Logger
 
 	beforeListening func(ServerOptions) // of tests; nil otherwise

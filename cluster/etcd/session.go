@@ -185,7 +185,7 @@ func (n *session) round(timeout time.Duration) bool {
 
 // proved reports whether a renewal counts, given a linearizable read that was begun after it and found the fence. The
 // term of the renewal's answer was taken before the lease was renewed; if it is still the newest term afterwards, then
-// who renewed it led the cluster, and whoever follows it extends all leases by their whole TTL.
+// the member that renewed it led the cluster, and its successor extends all leases by their whole TTL.
 func proved(renewal *etcdserverpb.LeaseKeepAliveResponse, fence *clientv3.GetResponse) bool {
 	return renewal.TTL > 0 && renewal.Header.RaftTerm == fence.Header.RaftTerm
 }
@@ -212,7 +212,7 @@ func (n *session) renewed(p point) {
 	n.reached = p
 	watches := slices.Collect(maps.Keys(n.watches))
 	n.mu.Unlock()
-	for _, w := range watches { // not under mu: it sends, and Check waits for nobody
+	for _, w := range watches { // not under mu: it sends, and Check must not wait
 		w.expect(p, n.now())
 	}
 }

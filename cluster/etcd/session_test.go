@@ -45,7 +45,7 @@ func TestFrozenHandle(t *testing.T) {
 	requireState(t, atTheEnd, "57P03")
 	select {
 	case <-frozen.Session().Done():
-		require.Fail(t, "nobody has told it that its session is over")
+		require.Fail(t, "it was not notified that its session is over")
 	default:
 	}
 	require.Greater(t, frozen.Session().Lag(), time.Second)

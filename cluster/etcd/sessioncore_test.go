@@ -48,7 +48,7 @@ func TestNeverSureOfADeadSession(t *testing.T) {
 				check()
 				core.end(store.ErrSessionOver)
 				require.ErrorIs(rt, core.check(now), store.ErrSessionOver)
-				core.renewed(now) // a late answer raises nobody from the dead
+				core.renewed(now) // a late answer revives no session
 				require.ErrorIs(rt, core.check(now), store.ErrSessionOver)
 				return
 			}

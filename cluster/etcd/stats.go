@@ -10,7 +10,7 @@ import (
 type Stats struct {
 	Commits        int64 // that happened
 	Conflicts      int64 // that did not, because a condition did not hold
-	Unknown        int64 // of which nobody knows
+	Unknown        int64 // whose outcome is unknown
 	Settled        int64 // times the fence was written to find out
 	Renewals       int64 // of the session
 	FailedRenewals int64

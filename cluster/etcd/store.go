@@ -131,8 +131,8 @@ func (s *Store) Get(ctx context.Context, key string) (store.Item, bool, error) {
 	return s.item(found[0]), true, nil
 }
 
-// askHere reads a key linearizably from the member of this process; false: that cannot tell, and whoever can be reached
-// is to be asked.
+// askHere reads a key linearizably from the member of this process; false: that cannot answer, and any member that can
+// be reached is to be asked.
 func (s *Store) askHere(ctx context.Context, key string) (found []*mvccpb.KeyValue, ok bool) {
 	if s.options.Member == nil {
 		return nil, false

@@ -23,7 +23,7 @@ const (
 	resumeAtMost = time.Second
 	// maxExpected bounds how many points a watch that lags remembers.
 	maxExpected = 64
-	// stuckAfter is how long a watch may be silent while there is something to tell, before it is begun anew elsewhere.
+	// stuckAfter is how long a watch may be silent while there are changes, before it is restarted at another member.
 	stuckAfter = 4 * time.Second
 )
 

@@ -34,7 +34,7 @@ func (a *asked) Send(*etcdserverpb.WatchRequest) error {
 	return nil
 }
 
-// A watch that is behind asks for news; one that hears nothing for too long is begun anew; one that works is left alone;
+// A watch that is behind asks for news; one that hears nothing for too long is restarted; one that works is left alone;
 // and what it is known to have reached never runs ahead of what it applied.
 func TestWatchExpects(t *testing.T) {
 	now := instant(100 * time.Second)

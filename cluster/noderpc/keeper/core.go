@@ -13,7 +13,7 @@ import (
 // in, what is to be done goes out.
 type core struct {
 	held map[catalog.LeaseID]*heldLease
-	// releases are those to be told to the node.
+	// releases are those that the node is to be notified of.
 	releases []catalog.LeaseID
 	// retry is the earliest time of the next renewal after one failed; failure is why it did, nil after a success.
 	retry   noderpc.Instant
@@ -68,7 +68,7 @@ func (c *core) hold(id catalog.LeaseID, ttl time.Duration, sent noderpc.Instant)
 	return nil
 }
 
-// drop forgets a lease; if it was held and not over, the node is to be told.
+// drop forgets a lease; if it was held and not over, the node is to be notified.
 func (c *core) drop(id catalog.LeaseID) {
 	h := c.held[id]
 	if h == nil {

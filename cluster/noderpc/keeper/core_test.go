@@ -21,7 +21,7 @@ type world struct {
 	node  map[catalog.LeaseID]*nodeLease
 	core  core
 	next  catalog.LeaseID
-	// gone are leases that the core was told are over, or that were dropped.
+	// gone are leases that the core learned are over, or that were dropped.
 	gone map[catalog.LeaseID]bool
 	// flight is the renewal under way, at most one.
 	flight *flight
@@ -242,7 +242,7 @@ func TestBoundsOfTheKeeper(t *testing.T) {
 	}
 	require.Error(t, c.hold(5, time.Second, 0), "twice")
 	c.drop(5)
-	require.ErrorIs(t, c.hold(noderpc.MaxLeases, time.Second, 0), noderpc.ErrTooManyLeases, "the release is still to be told")
+	require.ErrorIs(t, c.hold(noderpc.MaxLeases, time.Second, 0), noderpc.ErrTooManyLeases, "the release is still to be sent")
 	require.Len(t, c.next(0).release, 1)
 	require.NoError(t, c.hold(noderpc.MaxLeases, time.Second, 0))
 }

@@ -22,7 +22,7 @@ type Lessor interface {
 type Options struct {
 	// Clock replaces noderpc.Now in tests.
 	Clock func() noderpc.Instant
-	// Log is told when renewals begin to fail and when leases ended; nil: nobody.
+	// Log is called when renewals begin to fail and when leases ended; nil: not reported.
 	Log func(message string, err error)
 }
 
@@ -180,7 +180,7 @@ func (k *Keeper) renew(ctx context.Context, p plan) {
 	}
 }
 
-// release forgets what could not be told: it ends with its TTL.
+// release forgets leases whose release was not sent: they end with their TTL.
 func (k *Keeper) release(ctx context.Context, p plan) {
 	call, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()

@@ -108,7 +108,7 @@ func TestKeeperOfAPausedProcess(t *testing.T) {
 		synctest.Wait()
 		paused.Add(int64(time.Minute)) // as if by SIGSTOP: no goroutine has run since
 		require.False(t, k.Valid(1))
-		require.Zero(t, f.count(), "nobody was asked")
+		require.Zero(t, f.count(), "the node was not asked")
 		f.set(func() { f.over[1] = true }) // the node ended it meanwhile
 		time.Sleep(time.Second)
 		synctest.Wait()

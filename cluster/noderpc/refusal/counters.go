@@ -17,8 +17,8 @@ import (
 // Reason is why a call was refused, as counters are labelled.
 type Reason string
 
-// The reasons for which calls are refused and counted. What an honest peer may meet (a full region, a lease that is
-// over) is not among them, but for the two limits.
+// The reasons for which calls are refused and counted. What a correct peer may meet (a full region, a lease that is
+// over) is not among them, except for the two limits.
 const (
 	// Expired: the certificate has expired since the connection began.
 	Expired Reason = "expired"
@@ -26,7 +26,7 @@ const (
 	Role Reason = "role"
 	// Argument: an argument is outside of its limits.
 	Argument Reason = "argument"
-	// Forged: the call is about a lease or memory of somebody else.
+	// Forged: the call is about a lease or memory of another process.
 	Forged Reason = "forged"
 	// Replayed: the call is about memory whose story is over.
 	Replayed Reason = "replayed"
@@ -85,8 +85,8 @@ type Kind struct {
 	Reason Reason
 }
 
-// mostKinds bounds the kinds that are told apart, so that nobody fills the memory with names; callsOfOthers are the
-// rest.
+// mostKinds bounds the kinds that are distinguished, so that no peer fills the memory with names; callsOfOthers are
+// the rest.
 const (
 	mostKinds     = 512
 	callsOfOthers = "(others)"
@@ -150,7 +150,7 @@ func (r *Counters) Connection(from net.Addr, refusal certificate.Refusal) {
 	}
 	n.Add(1)
 	if refusal.Reason == "gone" {
-		return // a port scan, a health check: nobody was refused
+		return // a port scan, a health check: no peer was refused
 	}
 	if dropped, ok := r.mayLog(); ok {
 		r.log.LogAttrs(context.Background(), slog.LevelWarn, "refused a connection", slog.String("address", from.String()),

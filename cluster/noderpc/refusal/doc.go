@@ -5,7 +5,7 @@
 //
 // # Words
 //
-// A refusal is what no honest peer asks for, or a limit that it met. A kind is a peer, a call and a reason.
+// A refusal is what no correct peer asks for, or a limit that it met. A kind is a peer, a call and a reason.
 //
 // # Invariants
 //
