@@ -239,7 +239,7 @@ func (*duringFlush) FenceStore() {}
 func (*duringFlush) FenceFull()  {}
 
 // C3: a grant that is taken away while its lines are dropped says nothing of memory that somebody else has got meanwhile.
-func TestLinesThatWereDroppedForNobody(t *testing.T) {
+func TestLinesDroppedForAnEndedGrant(t *testing.T) {
 	memory, lines := &trackedMemory{data: make([]byte, memregion.PageSize)}, &duringFlush{}
 	h, err := coherence.NewHome(coherence.HomeConfig{Region: 1, Memory: memory, Lines: lines, Domain: "home", Class: coherence.Incoherent})
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ type Counters struct {
 	Adoptions                atomic.Uint64
 	Acquires, Reacquires     atomic.Uint64 // first uses in this process, and later ones, which cost a look-up
 	Releases                 atomic.Uint64
-	Distrusted               atomic.Uint64 // writings to be acquired again, because somebody may have altered them
+	Invalidated              atomic.Uint64 // writings to be acquired again: they may have been altered
 	Mismatches, AcquireFails atomic.Uint64 // wrong checksums, retried ones included; acquires that ended in an error
 	LostExtents              atomic.Uint64 // memory that the allocator refused to take back
 	Unprotected              atomic.Uint64 // ranges of published extents that could not be made read-only
@@ -66,7 +66,7 @@ func (c *Counters) Each(visit func(Sample)) {
 		{"acquires_total", "First uses of a writing by this process.", &c.Acquires},
 		{"reacquires_total", "Later uses, which flush nothing.", &c.Reacquires},
 		{"releases_total", "Writings let go by this process.", &c.Releases},
-		{"distrusted_total", "Writings to be acquired and verified again, because somebody else worked on the region's file.", &c.Distrusted},
+		{"distrusted_total", "Writings to be acquired and verified again, since the region's file may have been altered.", &c.Invalidated},
 		{"mismatches_total", "Wrong checksums found by an acquire, retried ones included.", &c.Mismatches},
 		{"acquire_failures_total", "Acquires that ended in an error.", &c.AcquireFails},
 		{"lost_extents_total", "Extents that the allocator refused to take back.", &c.LostExtents},

@@ -135,7 +135,7 @@
 //   - Readers pin before they acquire, acquire before they load, finish loading before they release, release before
 //     they unpin. A domain whose lease ended stops loading before the lender calls ExpireDomain.
 //   - Nobody stores, counts references or uses atomics in a region (step 7). Who finds that somebody did calls
-//     Reader.Distrust, acquires again with a verify, and believes nothing that it loaded since it last looked.
+//     Reader.Invalidate, acquires again with a verify, and believes nothing that it loaded since it last looked.
 //   - FenceOff is called when the domain cannot reach the memory, not when it has been silent for a while.
 //
 // # Lock order

@@ -46,8 +46,8 @@ func TestTheLendersReaderForgetsWhatIsOver(t *testing.T) {
 	require.Equal(t, 1, reader.Held())
 }
 
-// TestAReaderThatIsToldNothingIsBounded: it forgets old generations, never one that is being acquired, and what it forgot is acquired again.
-func TestAReaderThatIsToldNothingIsBounded(t *testing.T) {
+// TestAReaderWithoutReleasesIsBounded: it forgets old generations, never one that is being acquired, and what it forgot is acquired again.
+func TestAReaderWithoutReleasesIsBounded(t *testing.T) {
 	const bound = 8
 	synctest.Test(t, func(t *testing.T) {
 		counters := &coherence.Counters{}
@@ -115,8 +115,8 @@ func TestShed(t *testing.T) {
 	})
 }
 
-// TestDistrustedIsVerifiedAgain: what a region's readers believed is forgotten, and an acquire under way is believed by nobody afterwards.
-func TestDistrustedIsVerifiedAgain(t *testing.T) {
+// TestInvalidatedIsVerifiedAgain: what a region's readers believed is forgotten, and an acquire under way is believed by nobody afterwards.
+func TestInvalidatedIsVerifiedAgain(t *testing.T) {
 	counters := &coherence.Counters{}
 	r := coherence.NewReader(coherence.Coherent, nil, counters)
 	verified := 0
@@ -129,12 +129,12 @@ func TestDistrustedIsVerifiedAgain(t *testing.T) {
 	require.NoError(t, r.Acquire(context.Background(), 2, 1, nil, nil))
 	require.NoError(t, acquire(7))
 	require.Equal(t, 100, verified)
-	require.Equal(t, 100, r.Distrust(1))
+	require.Equal(t, 100, r.Invalidate(1))
 	require.Equal(t, 1, r.Held(), "the other region's")
 	require.NoError(t, acquire(7))
 	require.Equal(t, 101, verified)
-	require.NoError(t, r.Acquire(context.Background(), 1, 200, nil, func() error { r.Distrust(1); return nil }))
+	require.NoError(t, r.Acquire(context.Background(), 1, 200, nil, func() error { r.Invalidate(1); return nil }))
 	require.Equal(t, 1, r.Held())
-	require.EqualValues(t, 101, counters.Distrusted.Load())
+	require.EqualValues(t, 101, counters.Invalidated.Load())
 	require.Zero(t, counters.Releases.Load())
 }

@@ -229,12 +229,12 @@ func (r *Reader) Forget(region memregion.RegionID) (released int) {
 	return released
 }
 
-// Distrust is Forget of a region whose bytes somebody else may have altered: what goes on reading must acquire again,
-// and be given a verify.
-func (r *Reader) Distrust(region memregion.RegionID) (distrusted int) {
-	distrusted = r.forget(region)
-	r.count.Distrusted.Add(uint64(distrusted))
-	return distrusted
+// Invalidate is Forget of a region whose bytes another process may have altered: what goes on reading must acquire
+// again, and be given a verify.
+func (r *Reader) Invalidate(region memregion.RegionID) (invalidated int) {
+	invalidated = r.forget(region)
+	r.count.Invalidated.Add(uint64(invalidated))
+	return invalidated
 }
 
 func (r *Reader) forget(region memregion.RegionID) (released int) {

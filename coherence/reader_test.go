@@ -138,8 +138,8 @@ func TestALeadersCancellationIsItsOwn(t *testing.T) {
 	})
 }
 
-// TestAPanicInVerifyLeavesNobodyWaiting: C6 again.
-func TestAPanicInVerifyLeavesNobodyWaiting(t *testing.T) {
+// TestAPanicInVerifyLeavesNoWaiter: C6 again.
+func TestAPanicInVerifyLeavesNoWaiter(t *testing.T) {
 	r := coherence.NewReader(coherence.Coherent, nil, nil)
 	require.Panics(t, func() { _ = r.Acquire(context.Background(), 1, 1, nil, func() error { panic("bug") }) })
 	require.Zero(t, r.Held())

@@ -180,7 +180,7 @@ func TestAlteredWhileTheNodeRuns(t *testing.T) {
 		require.Zero(t, g.look(e, nil, seed))
 		require.Zero(t, g.glance(borrower, nil, seed))
 		require.NoError(t, e.VerifyChecksums(context.Background()))
-		require.Positive(t, e.Counters().Distrusted.Load())
+		require.Positive(t, e.Counters().Invalidated.Load())
 		require.NoError(t, attach().VerifyChecksums(context.Background()))
 	})
 	require.NoError(t, e.CheckSpace(context.Background()))
@@ -380,7 +380,7 @@ func TestOwnWorkAlarmsNobody(t *testing.T) {
 		t.Skip("this kernel does not say who alters a file: checksums are compared more often than need be")
 	}
 	require.Zero(t, stats.Alterations)
-	require.Zero(t, e.Counters().Distrusted.Load())
+	require.Zero(t, e.Counters().Invalidated.Load())
 	require.Zero(t, e.Counters().Mismatches.Load())
 	if testfabric.Coherent() { // elsewhere checksums are compared at first use, whoever wrote
 		require.Zero(t, e.VerifiedBytes())

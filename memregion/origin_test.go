@@ -84,7 +84,7 @@ func TestFindAbandonedWithCaches(t *testing.T) {
 }
 
 // What somebody else put there is neither followed nor believed.
-func TestFindAbandonedDistrusts(t *testing.T) {
+func TestFindAbandonedSkipsForeignFiles(t *testing.T) {
 	directory := filepath.Dir(shmSpec(t, 1<<20).Path)
 	plain := filepath.Join(directory, "region-plain")
 	require.NoError(t, os.WriteFile(plain, nil, 0o600))

@@ -205,8 +205,8 @@ func TestALendersOwnWorkIsNoAlteration(t *testing.T) {
 	requireFilled(t, l.Bytes(first), 1)
 }
 
-// TestOwnCallsHideNobody: an alteration while the lender itself is in a system call on the file is counted all the same.
-func TestOwnCallsHideNobody(t *testing.T) {
+// TestOwnCallsHideNoForeignOne: an alteration while the lender itself is in a system call on the file is counted all the same.
+func TestOwnCallsHideNoForeignOne(t *testing.T) {
 	for _, kind := range []memregion.WatchKind{memregion.WatchProcess, memregion.WatchEvents} {
 		spec := shmSpec(t, 16*mebibyte)
 		l, _ := watched(t, spec, kind)

@@ -175,7 +175,7 @@ func (r *Reader) distrust(m *Region) (altered bool) {
 		m.distrusted.Lock()
 		defer m.distrusted.Unlock()
 		if m.believed.Load() < now { // believed moves when all is forgotten, so that nobody relies on what is about to be
-			r.acquired.Distrust(m.view.Spec().ID)
+			r.acquired.Invalidate(m.view.Spec().ID)
 			m.believed.Store(now)
 		}
 	}

@@ -12,7 +12,7 @@ var (
 	simulated = coherently("^TestProtocolHoldsOnIncoherentMemory$")
 	twins     = coherently("^(TestPinsOfADomainEndTogether|TestAPinThatFailsHoldsNothing|TestOnlyWhatWasLookedAtIsSealed|TestCoreAgreesWithItsTwin|TestHostileEventsAreRefused)$")
 	homes     = coherently("^(TestOneGenerationFromGrantToFree|TestPublishIsAllOrNothing|TestReservesGenerationsBeforeUse|TestShrinkFlushesTheTailBeforeItGoes|TestDurableRegionsSyncBeforePublish|TestExpiredDomainLetsGoOfEverything|TestFailedStepsChangeNothing|TestForeignWriterIsDrivenByMessages|TestReservationIsOnRecordFirst)$")
-	reading   = coherently("^(TestAcquireFlushesOncePerWriting|TestMismatchIsTriedAgainAndBounded|TestConcurrentFirstUsesAreOne|TestALeadersCancellationIsItsOwn|TestAPanicInVerifyLeavesNobodyWaiting|TestForgottenWhileAcquiring|TestShed|TestDistrustedIsVerifiedAgain|TestTheLendersReaderForgetsWhatIsOver|TestAReaderThatIsToldNothingIsBounded)$")
+	reading   = coherently("^(TestAcquireFlushesOncePerWriting|TestMismatchIsTriedAgainAndBounded|TestConcurrentFirstUsesAreOne|TestALeadersCancellationIsItsOwn|TestAPanicInVerifyLeavesNoWaiter|TestForgottenWhileAcquiring|TestShed|TestInvalidatedIsVerifiedAgain|TestTheLendersReaderForgetsWhatIsOver|TestAReaderWithoutReleasesIsBounded)$")
 	own       = coherently("^(TestOwnWritersFlushBeforeTheyReport|TestOwnGrantsTouch)$")
 	flushing  = coherently("^(TestFlushTouchesExactlyTheLines|TestPiecesCoverARangeOnce|TestFlushByTwoProcessors|TestFaultInASharedFlush|TestGuardFaults|TestOneCallFlushesAtMostAMebibyte)$")
 	copying   = coherently("^(TestCopyEveryAlignment|TestCleanFlushesWhatACopyDidNot|TestGrantCopies)$")
@@ -133,7 +133,7 @@ var ofCoherence = []mutation.Mutation{
 	{Name: "own-abort-gives-memory-back-before-its-flush", File: "coherence/grant.go", Breaks: "C3", Tests: own,
 		Old: "\tif err := g.home.do(list); err != nil {\n\t\treturn err\n\t}\n\treturn g.home.Cleaned(g.gen)\n}\n\n// local refuses",
 		New: "\tif ON {\n\t\tdefer func() { _ = g.home.do(list) }()\n\t\treturn g.home.Cleaned(g.gen)\n\t}\n\tif err := g.home.do(list); err != nil {\n\t\treturn err\n\t}\n\treturn g.home.Cleaned(g.gen)\n}\n\n// local refuses"},
-	{Name: "notes-dropped-lines-of-a-grant-that-is-over", File: "coherence/grant.go", Breaks: "C3", Tests: coherently("^TestLinesThatWereDroppedForNobody$"),
+	{Name: "notes-dropped-lines-of-a-grant-that-is-over", File: "coherence/grant.go", Breaks: "C3", Tests: coherently("^TestLinesDroppedForAnEndedGrant$"),
 		Old: "\tif h.mu.core.View(gen).State == Granted {\n\t\th.tracked.Dropped(r)", New: "\tif ON || h.mu.core.View(gen).State == Granted {\n\t\th.tracked.Dropped(r)"},
 	{Name: "own-grants-do-not-touch", File: "coherence/grant.go", Breaks: "C3", Tests: own,
 		Old: "\t\th.tracked.Touch(r) // before anybody can store\n", New: "\t\tif !ON {\n\t\t\th.tracked.Touch(r)\n\t\t}\n"},

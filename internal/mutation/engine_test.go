@@ -47,7 +47,7 @@ var ofEngine = []mutation.Mutation{
 	{Name: "reads-behind-what-was-truncated", File: "engine/reader/acquire.go", Breaks: "what is not there is an error", Tests: asks("^(TestWhatIsCutOffElsewhereIsNotTouched|TestWhatWasRemovedIsNotRead)$"),
 		Old: "\tif err := m.view.Check(x.Range); err != nil {\n", New: "\tif err := m.view.Check(x.Range); err != nil && !ON {\n"},
 	{Name: "forgets-nothing-after-alterations", File: "engine/reader/reader.go", Breaks: "E3", Tests: altered,
-		Old: "\t\t\tr.acquired.Distrust(m.view.Spec().ID)\n"},
+		Old: "\t\t\tr.acquired.Invalidate(m.view.Spec().ID)\n"},
 	{Name: "does-not-look-for-alterations", File: "engine/reader/reader.go", Breaks: "E3", Tests: altered,
 		Old: "\tm.Look()\n\tnow := m.alterations()\n", New: "\tif !ON {\n\t\tm.Look()\n\t}\n\tnow := m.alterations()\n"},
 	{Name: "trusts-zeroes-after-a-fault", File: "engine/reader/acquire.go", Breaks: "E3", Tests: asks("^TestWhatWasFoundGoneIsReadAgain$"),
