@@ -38,7 +38,7 @@ func (n *Node) startLending() (err error) {
 	}
 	n.Lending, err = lending.New(n.Homes, lending.Options{
 		Lines: n.Fabric.LinesFor(fabric.Lending), Journal: n.journal, Memories: map[memregion.RegionID]coherence.Memory{n.Region.ID: n.Lent},
-		NodeOf: n.nodeOf, BeganAnew: n.beganAnew, TrustSeals: n.config.SkipChecksums,
+		NodeOf: n.nodeOf, Restarted: n.restarted, TrustSeals: n.config.SkipChecksums,
 		Confirmations: true, Refusals: n.Refusals, Log: n.config.Log, Fault: n.config.Fault,
 	})
 	return err
@@ -71,8 +71,8 @@ func (n *Node) Membership() noderpc.Membership {
 	return noderpc.Membership{Node: n.Self.Directory, Registered: n.Catalog.Registered()}
 }
 
-// beganAnew tells that a later incarnation has the lock of the directory now.
-func (n *Node) beganAnew(former noderpc.Membership, incarnation noderpc.Incarnation) bool {
+// restarted reports whether a later incarnation has the lock of the directory now.
+func (n *Node) restarted(former noderpc.Membership, incarnation noderpc.Incarnation) bool {
 	for _, m := range n.Catalog.Members() {
 		if m.Directory == former.Node && m.Incarnation != incarnation.String() && m.Registered > former.Registered {
 			return true

@@ -14,10 +14,10 @@ var (
 	// racked runs lender, borrower and reader over caches of three machines.
 	racked   = borrows("^TestMemoryThatIsNotCoherent$")
 	ledgers  = lends("^(TestLenderModel|TestALoanFromGrantToPublication|TestEverythingCanBeGivenBack|TestForgedCalls|TestReplayedCalls|TestCallsAboutTheFormerProcess|TestLimits|TestTickets|TestGivenBackInTheMiddle|TestPins|TestVoidTicketsAreForgotten)$")
-	departs  = lends("^(TestAPeerIsDeclaredDeadAndSleeps|TestAPeerIsKilled|TestAPeerOfAnotherMachine|TestAPeerIsDeclaredDeadInTheMiddle|TestAStepPanics|TestTheLendersNextProcessKnowsItsWriters|TestNothingIsGrantedToWhoIsOver|TestANodeThatBeganAnew)$")
+	departs  = lends("^(TestAPeerIsDeclaredDeadAndSleeps|TestAPeerIsKilled|TestAPeerOfAnotherMachine|TestAPeerIsDeclaredDeadInTheMiddle|TestAStepPanics|TestTheLendersNextProcessKnowsItsWriters|TestNothingIsGrantedToWhoIsOver|TestANodeThatRestarted)$")
 	leaves   = lends("^(TestAWritersMachineFlushesForIt|TestLeftBeforeAnybodyNoticed|TestLeftToALenderThatWasStartedAgain|TestNothingIsLeftWhereCachesAreCoherent)$")
 	journals = lends("^(TestLinesThatAreRefused|TestWritersOfOtherMachinesOutliveABoot|TestGrantsToOtherMachinesAreSynced|TestDamagedJournals|TestTheJournalIsCompacted|TestTheLendersNextProcessKnowsItsWriters)$")
-	seals    = lends("^(TestSealsThatAreRefused|TestSealsAreCompared|TestALoanFromGrantToPublication|TestReallocate|TestTheLenderFlushes|TestPublishOverRegions|TestAPublicationNobodyHeardOf)$")
+	seals    = lends("^(TestSealsThatAreRefused|TestSealsAreCompared|TestALoanFromGrantToPublication|TestReallocate|TestTheLenderFlushes|TestPublishOverRegions|TestAnUnheardPublication)$")
 	// unpoisoned is built as the program is for use: what poisons memory that went back has stored there.
 	unpoisoned = mutation.Tests{Package: "./cluster/noderpc/lending", Pattern: "^TestAFailedCopyIntoMemoryThatIsNotCoherent$", Tags: mutation.Unchecked}
 )
@@ -88,7 +88,7 @@ var ofLending = []mutation.Mutation{
 	{Name: "grants-are-not-journaled", File: "cluster/noderpc/lending/lender.go", Breaks: "W3", Tests: racked,
 		Old: "\tif err := l.options.Journal.granted(id, at, g, home.Class()); err != nil {\n", New: "\tif err := l.options.Journal.granted(id, at, g, home.Class()); ON {\n\t\treturn id, at, l.options.Journal.ended(id)\n\t} else if err != nil {\n"},
 	{Name: "memory-of-a-failed-record-is-kept", File: "cluster/noderpc/lending/lender.go", Breaks: "W6", Tests: journals,
-		Old: "\t\tl.log(\"an extent that nobody got\", l.takeBack(home, id.Generation))\n"},
+		Old: "\t\tl.log(\"take back an extent that was not granted\", l.takeBack(home, id.Generation))\n"},
 	{Name: "what-is-not-cleaned-is-called-clean", File: "cluster/noderpc/lending/lender.go", Breaks: "W6", Tests: lends("^TestWhatIsAbortingGoesBack$"),
 		Old: "\tcase coherence.Aborting:\n\t\treturn home.Cleaned(gen)\n\tcase coherence.Sealed:\n", New: "\tcase coherence.Aborting:\n\t\tif ON {\n\t\t\treturn nil\n\t\t}\n\t\treturn home.Cleaned(gen)\n\tcase coherence.Sealed:\n"},
 
@@ -134,7 +134,7 @@ var ofLending = []mutation.Mutation{
 	{Name: "sleeping-writers-are-taken-for-ended", File: "cluster/noderpc/lending/depart.go", Breaks: "W3", Tests: departs,
 		Old: "fenced || (process.Gone() ||", New: "fenced || (ON || process.Gone() ||"},
 	{Name: "restarts-without-a-node", File: "cluster/noderpc/lending/depart.go", Breaks: "W3", Tests: departs,
-		Old: "\treturn member.Node != \"\" && l.options.BeganAnew(member, b.Incarnation)\n", New: "\treturn ON || member.Node != \"\" && l.options.BeganAnew(member, b.Incarnation)\n"},
+		Old: "\treturn member.Node != \"\" && l.options.Restarted(member, b.Incarnation)\n", New: "\treturn ON || member.Node != \"\" && l.options.Restarted(member, b.Incarnation)\n"},
 	{Name: "lifts-the-living", File: "cluster/noderpc/lending/depart.go", Breaks: "W3", Tests: departs,
 		Old: "\t\tif is(b) && a.gone {\n", New: "\t\tif is(b) && (a.gone || ON) {\n"},
 	{Name: "pins-outlive-their-domain", File: "cluster/noderpc/lending/depart.go", Breaks: "W4", Tests: lends("^(TestPins|TestAPeerIsDeclaredDeadInTheMiddle|TestLenderModel|TestAPeerIsKilled)$"),

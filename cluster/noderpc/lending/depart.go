@@ -18,7 +18,7 @@ type Departure struct {
 	Borrowers []Borrower
 	// Extents that were not published, and how many of them wait in quarantine until their writer's process has ended.
 	Extents, Quarantined int
-	// Unconfirmed are extents that they published and nobody has confirmed (Options.Confirmations): if no table has
+	// Unconfirmed are extents that they published and that were not confirmed (Options.Confirmations): if no table has
 	// them, their publisher died before its commit, and they are to be retired.
 	Unconfirmed []catalog.ExtentID
 }
@@ -48,9 +48,9 @@ func (l *Lender) PeerGone(name string, incarnation noderpc.Incarnation) Departur
 
 // Over takes the membership's word that an incarnation is over: PeerGone for every name under which it has called, and
 // for those under which it is still to call. A node that was given up and has not noticed goes on asking for memory,
-// under a name that this process may not have heard yet; what it were granted then, nobody would give back, for its
-// process begins anew and lives (W4). was is which node's it was: whoever called after its record was gone is known by
-// nothing else.
+// under a name that this process may not have heard yet. What it was granted then would never go back, for its process
+// restarts the node and lives (W4). was says which node's incarnation it was: of a borrower that called after its
+// record was gone nothing else does.
 func (l *Lender) Over(incarnation noderpc.Incarnation, was noderpc.Membership) {
 	l.mu.Lock()
 	l.mu.ledger.end(incarnation)
@@ -172,12 +172,12 @@ func (l *Lender) cannotStore(g *grant, class coherence.Class) bool {
 	l.mu.Lock()
 	fenced, flushed, process, member := g.account.fenced, g.flushed, g.account.process, g.account.member
 	l.mu.Unlock()
-	return fenced || (process.Gone() || l.beganAnew(member, g.account.Borrower)) && (flushed || class == coherence.Coherent)
+	return fenced || (process.Gone() || l.restarted(member, g.account.Borrower)) && (flushed || class == coherence.Coherent)
 }
 
-// beganAnew tells it of a borrower whose node is known. A process may live on that has begun anew.
-func (l *Lender) beganAnew(member noderpc.Membership, b Borrower) bool {
-	return member.Node != "" && l.options.BeganAnew(member, b.Incarnation)
+// restarted reports whether a borrower's node, if it is known, has restarted. Its process may live on.
+func (l *Lender) restarted(member noderpc.Membership, b Borrower) bool {
+	return member.Node != "" && l.options.Restarted(member, b.Incarnation)
 }
 
 // Lift takes the caller's word that no process of the peer can reach this node's memory any more: the machine is off,
@@ -205,8 +205,8 @@ func (l *Lender) Lift(name string, incarnation noderpc.Incarnation) {
 }
 
 // Sweep looks at the borrowers' processes: those that have ended are gone, whether the membership has noticed or not,
-// and so are incarnations of nodes that have begun anew since, of which this process never heard that they are over: it
-// may be younger than their end. What waited for that goes back. The engine's janitor calls it now and then; each
+// and so are incarnations of nodes that restarted since. This process may be younger than their end, and so have missed
+// it. What waited for that goes back. The engine's janitor calls it now and then; each
 // borrower costs one look into /proc.
 func (l *Lender) Sweep() {
 	l.mu.Lock()
@@ -224,15 +224,15 @@ func (l *Lender) Sweep() {
 	orphans := slices.Clone(l.mu.orphans)
 	l.mu.Unlock()
 	for a, k := range present {
-		if k.process.Gone() || l.beganAnew(k.member, a.Borrower) {
-			l.options.Log.Info("a borrower's process has ended, or its node has begun anew", "borrower", a.String())
+		if k.process.Gone() || l.restarted(k.member, a.Borrower) {
+			l.options.Log.Info("a borrower's process has ended, or its node has restarted", "borrower", a.String())
 			l.mu.Lock()
 			a.usage.bury(a.Incarnation)
 			l.mu.Unlock()
 			l.depart([]*account{a}, a.Borrower)
 		}
 	}
-	orphans = slices.DeleteFunc(orphans, func(o Orphan) bool { return !o.over() && (o.Cached || !l.beganAnew(o.member(), o.Borrower)) })
+	orphans = slices.DeleteFunc(orphans, func(o Orphan) bool { return !o.over() && (o.Cached || !l.restarted(o.member(), o.Borrower)) })
 	l.log("orphans", l.freeOrphans(orphans))
 	l.liftQuarantined()
 }
@@ -277,7 +277,7 @@ func (l *Lender) UnconfirmedOf(incarnation string) (ids []catalog.ExtentID) {
 	return ids
 }
 
-// Unconfirmed are published extents that nobody has confirmed: their publisher has not committed yet, or never will.
+// Unconfirmed are published extents that were not confirmed: their publisher has not committed yet, or never will.
 func (l *Lender) Unconfirmed() []catalog.ExtentID {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -35,7 +35,7 @@ func childOrTests(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child starts a process and says what the lender would be told of it.
+// child starts a process and returns what the lender would learn of it.
 func child(t *testing.T) (*exec.Cmd, noderpc.Process) {
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), childVariable+"=1")
@@ -107,7 +107,7 @@ func TestAPeerIsDeclaredDeadAndSleeps(t *testing.T) {
 	w.requireEmpty(published, confirmed)
 }
 
-// After SIGKILL nothing needs to wait, and nobody needs to say so.
+// After SIGKILL nothing needs to wait, and no call is needed.
 func TestAPeerIsKilled(t *testing.T) {
 	for name, learn := range map[string]func(w *world, p noderpc.Peer){
 		"the membership says so": func(w *world, p noderpc.Peer) { require.Zero(t, w.lender.PeerGone("n2", p.Incarnation).Quarantined) },
@@ -130,12 +130,12 @@ func TestAPeerIsKilled(t *testing.T) {
 	}
 }
 
-// A process that cannot be asked about keeps its memory in quarantine until somebody who knows lifts it.
+// A process that cannot be asked about keeps its memory in quarantine until a caller lifts it.
 func TestAPeerOfAnotherMachine(t *testing.T) {
 	w := newWorld(t, coherence.Coherent, lending.Options{})
 	elsewhere := noderpc.CurrentProcess()
 	elsewhere.ID, elsewhere.Boot = 1<<22+1, "another boot"
-	require.False(t, elsewhere.Gone(), "of another machine nobody can tell")
+	require.False(t, elsewhere.Gone(), "of another machine it is unknown")
 	p := node("n2")
 	id := w.grantTo(p, elsewhere)
 	w.lender.Lift("n2", p.Incarnation)
@@ -218,7 +218,7 @@ func TestAStepPanics(t *testing.T) {
 	}
 }
 
-// W3: the node itself is killed while somebody writes into its memory, and started again.
+// W3: the node itself is killed while a borrower writes into its memory, and started again.
 func TestTheLendersNextProcessKnowsItsWriters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	none := func(catalog.ExtentID) bool { return false }
@@ -264,7 +264,7 @@ func TestTheLendersNextProcessKnowsItsWriters(t *testing.T) {
 	granted, err := second.lender.Grant(ctx, me, noderpc.GrantRequest{Region: 1, Size: 1, Ticket: 99})
 	require.NoError(t, err)
 	for _, o := range owned {
-		require.False(t, o.Range.Contains(granted.Range), "somebody may still store there")
+		require.False(t, o.Range.Contains(granted.Range), "a borrower may still store there")
 	}
 	require.NoError(t, second.free(me, granted.Extent))
 	settle := func(p noderpc.Peer, id catalog.ExtentID) error {
@@ -292,8 +292,9 @@ func TestTheLendersNextProcessKnowsItsWriters(t *testing.T) {
 	require.NoError(t, journal.Close())
 }
 
-// W4: a node that was given up and has not noticed gets nothing, also if it had held nothing and been asked nothing before, and whatever name it calls
-// under. Its process lives and begins anew, so that nobody would give back what it were granted now.
+// W4: a node that was given up and has not noticed gets nothing, also if it had held nothing and been asked nothing
+// before, and whatever name it calls under. Its process lives and restarts the node, so that what it were granted now
+// would never go back.
 func TestNothingIsGrantedToWhoIsOver(t *testing.T) {
 	w := newWorld(t, coherence.Coherent, lending.Options{})
 	late, other := node("n2"), node("n3")
@@ -330,9 +331,10 @@ func TestUnconfirmedOfWhoHoldsNothing(t *testing.T) {
 	w.requireEmpty()
 }
 
-// W3: a node that has begun anew in the same process has none of its former life's windows. What it was granted goes back, by a lender that has
-// lived on and by one that was started again; and so does what a borrower never heard of, by its ticket.
-func TestANodeThatBeganAnew(t *testing.T) {
+// W3: a node that has restarted in the same process has none of its former life's windows. What it was granted goes
+// back, by a lender that has lived on and by one that was started again; and so does what a borrower never heard of, by
+// its ticket.
+func TestANodeThatRestarted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	journal, err := lending.OpenJournal(path, func(catalog.ExtentID) bool { return false })
 	require.NoError(t, err)
@@ -347,7 +349,7 @@ func TestANodeThatBeganAnew(t *testing.T) {
 			}
 			return noderpc.Membership{}
 		},
-		BeganAnew: func(former noderpc.Membership, incarnation noderpc.Incarnation) bool {
+		Restarted: func(former noderpc.Membership, incarnation noderpc.Incarnation) bool {
 			return !present[former.Node].IsZero() && present[former.Node] != incarnation
 		},
 	}
@@ -393,13 +395,14 @@ func TestANodeThatBeganAnew(t *testing.T) {
 	require.Equal(t, stays, again.Orphans()[0].Extent)
 }
 
-// W3, W5: what a node asks for that is over, and has not noticed, goes back when it has begun anew in the same process, also by a lender that
-// never heard of its end because it is younger, and by one that was asked between the end and hearing of it.
+// W3, W5: what a node asks for that is over, and has not noticed, goes back when it has restarted in the same process,
+// also by a lender that is younger and never heard of its end, and by one that was asked between the end and hearing of
+// it.
 func TestAnEndThatTheLenderDidNotSee(t *testing.T) {
 	registered := map[string]catalog.Revision{}
 	options := lending.Options{
 		NodeOf: func(_ noderpc.Peer, says noderpc.Membership) noderpc.Membership { return says },
-		BeganAnew: func(former noderpc.Membership, _ noderpc.Incarnation) bool {
+		Restarted: func(former noderpc.Membership, _ noderpc.Incarnation) bool {
 			return registered[former.Node] > former.Registered
 		},
 	}
@@ -445,7 +448,7 @@ func TestAnOrphanWhoseNodeIsHeardOfLater(t *testing.T) {
 	require.NoError(t, err)
 	again, err := lending.New(catalog.Homes{1: home}, lending.Options{
 		Journal: journal, Memories: map[memregion.RegionID]coherence.Memory{1: next},
-		BeganAnew: func(former noderpc.Membership, _ noderpc.Incarnation) bool { return former.Node == "dir2" },
+		Restarted: func(former noderpc.Membership, _ noderpc.Incarnation) bool { return former.Node == "dir2" },
 	})
 	require.NoError(t, err)
 	again.Sweep()

@@ -38,7 +38,7 @@
 //     logged with who and what, and counted
 //   - W2: what a name holds unpublished never exceeds its quotas, however many incarnations it has
 //   - W3: no extent is granted while a process may store into it: not after its writer was declared
-//     dead, before that process has certainly ended, or its node has begun anew there, which it does when nothing of
+//     dead, before that process has certainly ended, or its node has restarted there, which it does when nothing of
 //     its former life runs any more; not after the lender was killed and started again, nor after its machine was,
 //     while a process of another machine may store on
 //   - W4: a borrower that is gone gets nothing done: no grant, no seal, no publication; what it had published stays
@@ -47,16 +47,16 @@
 //   - W6: what the ledger says is outstanding is alive at the home, and what it has forgotten is not
 //   - W7: what is sealed has the checksum that its writer reported (unless Options.TrustSeals)
 //   - W8: where caches are not coherent, no extent is granted while those of its last writer's machine may hold what
-//     that stored: not after its process has ended, before another one of its machine has flushed (Left) or somebody
-//     says that the machine is off (Lift)
+//     that stored: not after its process has ended, before another one of its machine has flushed (Left) or a
+//     caller says that the machine is off (Lift)
 //
 // # Fencing
 //
 // On shm a stopped process keeps its writable window and stores on when it is continued. PeerGone therefore quarantines
 // what was granted (coherence.FenceOff) and gives it back (Lift) once the kernel says that the borrower's process has
 // ended, or the membership that its node has another incarnation: at once after SIGKILL, later after SIGSTOP, by Sweep.
-// A process of another container or machine cannot be asked about; whoever knows that it is off calls Lift. Sealed
-// memory has no window any more and goes back at once.
+// A process of another container or machine cannot be asked about; a caller that knows that it is off calls Lift.
+// Sealed memory has no window any more and goes back at once.
 //
 // # Lock order
 //
@@ -66,8 +66,8 @@
 // # What it does not do
 //
 // It does not decide who is dead: the cluster's membership does. A node may be asked by one that is over and has not
-// noticed: callers say which node they are, and since when, so that what they hold goes back when that node has begun
-// anew (BeganAnew). It knows no tables: that a published extent is in one is the catalog's business; with
-// Options.Confirmations it remembers those that nobody has confirmed yet, since their publisher may have died before
+// noticed: callers say which node they are, and since when, so that what they hold goes back when that node has
+// restarted (Restarted). It knows no tables: that a published extent is in one is the catalog's business; with
+// Options.Confirmations it remembers those that are not confirmed yet, since their publisher may have died before
 // its commit. It starts no goroutine: the engine's janitor calls Sweep.
 package lending

@@ -11,7 +11,7 @@ import (
 
 // denial is what a peer did that it should not, or one limit that it met (W1, W2).
 type denial struct {
-	reason refusal.Reason // empty: it is nobody's fault
+	reason refusal.Reason // empty: no peer is at fault
 	cause  *noderpc.Error
 }
 
@@ -36,7 +36,7 @@ func goneRefusal(b Borrower) *denial {
 }
 
 func notYours(what string, id catalog.ExtentID) *denial {
-	return refused(refusal.Forged, "42501", "%s %v: it was granted to somebody else", what, id)
+	return refused(refusal.Forged, "42501", "%s %v: it was granted to another borrower", what, id)
 }
 
 func notHeld(what string, id catalog.ExtentID) *denial {

@@ -97,7 +97,7 @@ type Holding struct {
 }
 
 // Holders are the borrowers that hold something of a region which no version is known to have. asking are those, by
-// their domain, that are being granted something: of which extent nobody can say yet.
+// their domain, that are being granted something: its extent is not known yet.
 func (l *Lender) Holders(region memregion.RegionID) (of map[coherence.Generation]Holding, asking map[coherence.Domain]Holding) {
 	of, asking = map[coherence.Generation]Holding{}, map[coherence.Domain]Holding{}
 	l.mu.Lock()
@@ -133,8 +133,8 @@ func (l *Lender) Disown(ids ...catalog.ExtentID) {
 	}
 }
 
-// Disowned are published extents of which nobody has confirmed that the catalog has them, and which their publisher
-// will not commit: none that it has under way has them, or it is over. The caller knows whether a version ever had
+// Disowned are published extents that were not confirmed to be in the catalog, and which their publisher
+// will not commit: no commit that it has under way has them, or it is over. The caller knows whether a version ever had
 // them, and confirms them (Confirm) when they are dealt with.
 func (l *Lender) Disowned() []catalog.ExtentID {
 	l.mu.Lock()

@@ -84,8 +84,8 @@ const (
 	maxLineBytes = 8192
 )
 
-// OpenJournal reads the journal, or begins one. published tells which extents the catalog has: those are nobody's to
-// write. Orphans whose writers have ended are dropped here; for all others the caller adopts their ranges (Owned)
+// OpenJournal reads the journal, or begins one. published reports whether the catalog has an extent: such an extent has
+// no writer. Orphans whose writers have ended are dropped here; for all others the caller adopts their ranges (Owned)
 // before anything is allocated.
 func OpenJournal(path string, published func(catalog.ExtentID) bool) (*Journal, error) {
 	live, err := readJournal(path)
@@ -157,7 +157,7 @@ func readJournal(path string) (map[catalog.ExtentID]*Orphan, error) {
 	return live, nil
 }
 
-// decodeJournal returns what is outstanding. It does not believe ranges that no region has.
+// decodeJournal returns what is outstanding. Ranges that no region can have are an error.
 func decodeJournal(r io.Reader) (map[catalog.ExtentID]*Orphan, error) {
 	live := map[catalog.ExtentID]*Orphan{}
 	lines := bufio.NewScanner(r)
@@ -189,7 +189,7 @@ func (e *entry) sane() bool {
 	return e.Ended == nil && r.Offset >= 0 && r.Offset%memregion.PageSize == 0 && r.Length%memregion.PageSize == 0 && r.End() > r.Offset
 }
 
-// rewrite replaces the file by one with nothing but what is outstanding. Requires mu, or that nobody knows j yet.
+// rewrite replaces the file by one with nothing but what is outstanding. Requires mu, or that j is not shared yet.
 func (j *Journal) rewrite() error {
 	next := j.path + ".new"
 	file, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
@@ -254,7 +254,7 @@ func (j *Journal) granted(id catalog.ExtentID, r memregion.Range, g *grant, clas
 	return nil
 }
 
-// ended is called when nobody may store into an extent any more.
+// ended is called when no process may store into an extent any more.
 func (j *Journal) ended(id catalog.ExtentID) error {
 	if j == nil {
 		return nil

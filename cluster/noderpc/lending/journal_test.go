@@ -19,7 +19,7 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Lines that this program never writes: what stands there may be outstanding, so nothing of the file is believed.
+// Lines that this program never writes: what stands there may be outstanding, so nothing of the file is trusted.
 func TestLinesThatAreRefused(t *testing.T) {
 	const ended = `{"Ended":{"Region":1,"Generation":2}}`
 	orphan := func(offset, length int64) string {

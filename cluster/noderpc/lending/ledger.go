@@ -48,7 +48,7 @@ type grant struct {
 	memory  memregion.Range
 	bytes   int64 // that count against the quota
 	stage   stage
-	busy    bool   // a step is under way; nobody else takes one
+	busy    bool   // a step is under way; no other is taken
 	void    bool   // given back while it was busy
 	flushed bool   // by another process of its writer's machine, after that had ended
 	holder  string // whom of the borrower it is for
@@ -65,7 +65,7 @@ type account struct {
 	tickets map[noderpc.Ticket]*grant
 	pinned  bool
 	gone    bool
-	fenced  bool // whoever knows said that its process cannot store any more
+	fenced  bool // Lift: its process cannot store any more
 	// machine is whose caches have its stores, as it says; "" if it does not.
 	machine coherence.Domain
 	member  noderpc.Membership // as Options.NodeOf has it
@@ -139,7 +139,7 @@ func (l *ledger) enter(p noderpc.Peer, now time.Time) (*account, *denial) {
 		return nil, goneRefusal(b)
 	}
 	a := l.accounts[b]
-	if a != nil && a.gone { // even if nobody remembers among maxDead others
+	if a != nil && a.gone { // even if its incarnation was forgotten among maxDead others
 		return nil, goneRefusal(b)
 	}
 	if a == nil {
@@ -192,7 +192,7 @@ func (u *usage) bury(i noderpc.Incarnation) {
 	u.dead = append(u.dead, i)
 }
 
-// end remembers that an incarnation is over, of which nobody may have heard yet.
+// end remembers that an incarnation is over, which may not have called yet.
 func (l *ledger) end(i noderpc.Incarnation) {
 	if slices.Contains(l.over, i) {
 		return
@@ -203,7 +203,7 @@ func (l *ledger) end(i noderpc.Incarnation) {
 	l.over = append(l.over, i)
 }
 
-// void remembers a ticket that nobody has come with yet.
+// void remembers a ticket whose request has not come yet.
 func (u *usage) void(i noderpc.Incarnation, t noderpc.Ticket, now time.Time) {
 	if len(u.voids) == maxVoids {
 		u.voids = append(u.voids[:0], u.voids[1:]...)

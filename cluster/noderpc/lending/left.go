@@ -19,7 +19,7 @@ import (
 //	           fence, flush, fence
 //	           Left, flushed ────────────────────────▶ the memory goes back
 //
-// A machine that does not come back keeps the extents until somebody says that it is off (Lift).
+// A machine that does not come back keeps the extents until a caller says that it is off (Lift).
 
 // Left implements noderpc.Lender.
 func (l *Lender) Left(ctx context.Context, peer noderpc.Peer,
@@ -81,7 +81,7 @@ func (e ended) list() (left []noderpc.LeftExtent) {
 // ended looks for those of the peer's machine: the principal is what the peer proved to be, the machine is what it says
 // beside.
 func (l *Lender) ended(peer noderpc.Peer, request noderpc.LeftRequest) (e ended) {
-	processes := map[*account]bool{} // whether each has ended, or begun anew
+	processes := map[*account]bool{} // whether each has ended, or its node has restarted
 	type candidate struct {
 		grant  *grant
 		memory memregion.Range
@@ -103,14 +103,14 @@ func (l *Lender) ended(peer noderpc.Peer, request noderpc.LeftRequest) (e ended)
 	for _, c := range candidates {
 		a := c.grant.account
 		if _, known := processes[a]; !known {
-			processes[a] = a.process.Gone() || l.beganAnew(c.member, a.Borrower)
+			processes[a] = a.process.Gone() || l.restarted(c.member, a.Borrower)
 		}
 		if processes[a] {
 			e.grants, e.ranges = append(e.grants, c.grant), append(e.ranges, c.memory)
 		}
 	}
 	e.orphans = slices.DeleteFunc(orphans, func(o Orphan) bool {
-		return o.Extent.Region != request.Region || o.Principal != peer.Principal() || o.Machine != request.Domain || !o.Process.Gone() && !l.beganAnew(o.member(), o.Borrower)
+		return o.Extent.Region != request.Region || o.Principal != peer.Principal() || o.Machine != request.Domain || !o.Process.Gone() && !l.restarted(o.member(), o.Borrower)
 	})
 	return e
 }

@@ -19,8 +19,8 @@ func (w *world) left(p noderpc.Peer, machine coherence.Domain, flushed ...cohere
 	return left
 }
 
-// W8: what a writer may have left in its machine's caches is nobody's until another process of that machine has flushed it; nobody else can say so,
-// and not while the writer lives.
+// W8: what a writer may have left in its machine's caches is granted to none until another process of that machine has
+// flushed it. No other borrower can say so, and none while the writer lives.
 func TestAWritersMachineFlushesForIt(t *testing.T) {
 	w := newWorld(t, coherence.Incoherent, lending.Options{Lines: &lines{}})
 	command, process := child(t)
@@ -51,7 +51,8 @@ func TestAWritersMachineFlushesForIt(t *testing.T) {
 	require.Error(t, err)
 }
 
-// The membership need not have noticed that the process has ended. Somebody who knows that the machine is off is believed, too.
+// The membership need not have noticed that the process has ended. A caller that says that the machine is off is
+// trusted, too.
 func TestLeftBeforeAnybodyNoticed(t *testing.T) {
 	for name, end := range map[string]func(w *world, id catalog.ExtentID){
 		"its next process is there": func(w *world, id catalog.ExtentID) { require.Empty(t, w.left(node("n2"), "m2", id.Generation)) },
@@ -104,7 +105,7 @@ func TestLeftToALenderThatWasStartedAgain(t *testing.T) {
 	require.Zero(t, second.bytes())
 }
 
-// Where caches are coherent nobody needs to ask.
+// Where caches are coherent no machine needs to ask.
 func TestNothingIsLeftWhereCachesAreCoherent(t *testing.T) {
 	w := newWorld(t, coherence.Coherent, lending.Options{})
 	command, process := child(t)

@@ -36,16 +36,17 @@ type Options struct {
 	// Memories are the regions' allocators; required for those in which the journal has orphans.
 	Memories map[memregion.RegionID]coherence.Memory
 	// TrustSeals: seals are taken as they come. Otherwise the lender compares each one's checksum with the bytes (about
-	// 100 µs per MiB), so that what a reader believes of this node's memory does not depend on who wrote it.
+	// 100 µs per MiB), so that a reader's trust in this node's memory does not depend on its writers.
 	TrustSeals bool
-	// Admit refuses peers that the cluster's membership does not know; nil: everybody who is not known to be gone.
+	// Admit refuses peers that the cluster's membership does not know; nil: it admits all that are not known to be
+	// gone.
 	Admit func(noderpc.Peer) error
-	// NodeOf tells which node a peer is of, given what it says itself: the membership may not know it yet, or not any
-	// more. Zero: nobody knows. Default: that.
+	// NodeOf returns which node a peer is of, given what it says itself: the membership may not know it yet, or not any
+	// more. Zero: unknown. Default: that.
 	NodeOf func(p noderpc.Peer, says noderpc.Membership) noderpc.Membership
-	// BeganAnew tells that a node has a later incarnation than the former one, which it can have only when nothing of
-	// that runs any more, in whatever process. Default: no.
-	BeganAnew func(former noderpc.Membership, incarnation noderpc.Incarnation) bool
+	// Restarted reports whether a node has a later incarnation than the former one, which it can have only when nothing
+	// of that runs any more, in whatever process. Default: no.
+	Restarted func(former noderpc.Membership, incarnation noderpc.Incarnation) bool
 	// Confirmations: published extents are remembered until Confirm says that the catalog has them. Until then their
 	// publisher may free them, as it must when it does not know whether they were published; see also Unconfirmed.
 	Confirmations bool
@@ -55,7 +56,7 @@ type Options struct {
 	Log *slog.Logger
 	// Now is the clock (default time.Now).
 	Now func() time.Time
-	// Fault is told of the fault points of lending; nil in production.
+	// Fault is called at the fault points of lending; nil in production.
 	Fault faults.Hook
 }
 
@@ -96,8 +97,8 @@ func New(homes catalog.Homes, options Options) (*Lender, error) {
 	if options.NodeOf == nil {
 		options.NodeOf = func(noderpc.Peer, noderpc.Membership) (unknown noderpc.Membership) { return unknown }
 	}
-	if options.BeganAnew == nil {
-		options.BeganAnew = func(noderpc.Membership, noderpc.Incarnation) bool { return false }
+	if options.Restarted == nil {
+		options.Restarted = func(noderpc.Membership, noderpc.Incarnation) bool { return false }
 	}
 	if options.Now == nil {
 		options.Now = time.Now
@@ -203,7 +204,8 @@ func (l *Lender) grant(ctx context.Context, home *coherence.Home, g *grant, owne
 		id, at, err = l.extent(home, g, owner, size)
 		return err
 	}, func(ledger *ledger, err error) {
-		// Whoever gave up, or was given up, while the home was asked never hears of the extent, so it stored nothing.
+		// A borrower that gave up, or was given up, while the home was asked never hears of the extent: it stored
+		// nothing.
 		withdrawn = g.void || g.account.gone || ctx.Err() != nil
 		if err != nil || withdrawn {
 			ledger.drop(g)
@@ -215,7 +217,7 @@ func (l *Lender) grant(ctx context.Context, home *coherence.Home, g *grant, owne
 	case err != nil:
 		return noderpc.Granted{}, err
 	case withdrawn:
-		l.log("an extent that nobody waited for", errors.Join(l.takeBack(home, id.Generation), l.options.Journal.ended(id)))
+		l.log("take back an extent whose caller gave up", errors.Join(l.takeBack(home, id.Generation), l.options.Journal.ended(id)))
 		return noderpc.Granted{}, &noderpc.Error{State: "57014", Message: "the caller gave up while memory was granted to it", Cause: context.Cause(ctx)}
 	}
 	l.count.grants.Add(1)
@@ -233,7 +235,7 @@ func (l *Lender) extent(home *coherence.Home, g *grant, owner string,
 	l.options.Fault.At(faults.LendGranted)
 	id, at = catalog.ExtentID{Region: home.Region(), Generation: given.Generation()}, given.Range()
 	if err := l.options.Journal.granted(id, at, g, home.Class()); err != nil {
-		l.log("an extent that nobody got", l.takeBack(home, id.Generation))
+		l.log("take back an extent that was not granted", l.takeBack(home, id.Generation))
 		return id, at, err
 	}
 	return id, at, nil
@@ -242,7 +244,7 @@ func (l *Lender) extent(home *coherence.Home, g *grant, owner string,
 var errPanicked = errors.New("lending: a step panicked")
 
 // during does a step about some extents that were taken for it, and enters what came of it, also when the step panics:
-// nobody but its taker ends what is busy. What a borrower that is gone holds after that goes back.
+// only its taker ends what is busy. What a borrower that is gone holds after that goes back.
 func (l *Lender) during(list []*grant, step func() error, apply func(*ledger, error)) (err error) {
 	err = errPanicked
 	defer func() { l.finish(list, func(ledger *ledger) { apply(ledger, err) }) }()

@@ -61,7 +61,7 @@ func TestEverythingCanBeGivenBack(t *testing.T) {
 	w.requireEmpty()
 }
 
-// W1: whatever somebody else asks about an extent is refused and counted, and nothing happens.
+// W1: whatever another peer asks about an extent is refused and counted, and nothing happens.
 func TestForgedCalls(t *testing.T) {
 	owner := node("n2")
 	twin := owner // another process of the same node
@@ -115,7 +115,8 @@ func TestReplayedCalls(t *testing.T) {
 	w.requireEmpty(g)
 }
 
-// W1: whoever was granted memory by the node's former process need not have heard that it has ended. That is no replay, and tells what to do.
+// W1: a borrower that was granted memory by the node's former process need not have heard that it has ended. That is no
+// replay, and the error has a hint.
 func TestCallsAboutTheFormerProcess(t *testing.T) {
 	former := newWorldAfter(t, coherence.Coherent, 40, lending.Options{})
 	p := node("n2")
@@ -227,7 +228,7 @@ func TestPublishOverRegions(t *testing.T) {
 }
 
 // A publication whose answer was not heard is taken back by its publisher, as long as the catalog does not have it.
-func TestAPublicationNobodyHeardOf(t *testing.T) {
+func TestAnUnheardPublication(t *testing.T) {
 	w := newWorld(t, coherence.Coherent, lending.Options{Confirmations: true})
 	p := node("n2")
 	unheard, committed := w.sealed(p, page), w.sealed(p, page)
@@ -451,7 +452,7 @@ func (*cutting) FenceStore() {}
 func (*cutting) FenceFull()  {}
 
 // C3: a copy that fails halfway has stored into memory that goes back to the lender, and has flushed nothing of it.
-// Whoever is granted it next does not rely on flushes that there were before.
+// Its next borrower does not rely on flushes that there were before.
 func TestAFailedCopyIntoMemoryThatIsNotCoherent(t *testing.T) {
 	spec := memregion.Spec{ID: 1, Capacity: 1 << 20, Fabric: memregion.FabricShm, Path: filepath.Join(shmdir.For(t), "a.region")}
 	var err error
@@ -481,7 +482,7 @@ func TestAFailedCopyIntoMemoryThatIsNotCoherent(t *testing.T) {
 	target := &lent.Bytes(low.Range)[0]
 	free(low)
 
-	// Somebody cuts the file in the middle of what is copied, just before it is.
+	// The file is cut in the middle of what is copied, just before it is.
 	cpu.before = func(b []byte) {
 		if &b[0] == &lent.Bytes(old.Range)[0] {
 			require.NoError(t, os.Truncate(spec.Path, old.Range.Offset+page))
@@ -525,7 +526,7 @@ func TestDrainAndAdmit(t *testing.T) {
 	require.ErrorIs(t, err, noderpc.ErrFenced)
 	require.EqualValues(t, 6, w.refusals.Calls(refusal.Gone))
 	_, err = w.lender.Grant(ctx, noderpc.Peer{Network: "tcp", Address: "x", Incarnation: noderpc.NewIncarnation()}, noderpc.GrantRequest{Region: 1, Size: 1, Ticket: 1})
-	require.Equal(t, "42501", state(t, err), "nobody knows who that is")
+	require.Equal(t, "42501", state(t, err), "that peer is unknown")
 	w.requireEmpty()
 }
 
@@ -546,7 +547,7 @@ func TestPins(t *testing.T) {
 
 // W4: a pin that is taken while its borrower is declared dead does not outlive it.
 func TestAPinOfWhoDies(t *testing.T) {
-	for range 8 { // homes are told in any order
+	for range 8 { // homes are notified in any order
 		w := newWorld(t, coherence.Coherent, lending.Options{})
 		writer, reader := node("n2"), node("n3")
 		first := w.sealed(writer, page)
@@ -555,7 +556,7 @@ func TestAPinOfWhoDies(t *testing.T) {
 		require.NoError(t, w.seal(writer, other.Extent, page))
 		require.NoError(t, w.publish(writer, false, first, other.Extent))
 
-		// While the allocator of region 1 is at work its home answers nobody: not who pins, and not who ends pins.
+		// While the allocator of region 1 is at work its home answers no call: no pin, and no end of pins.
 		begun, goOn := make(chan struct{}), make(chan struct{})
 		w.memories[1].shrinking = func() { close(begun); <-goOn }
 		long := w.grant(writer, 2*page).Extent

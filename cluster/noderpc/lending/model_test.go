@@ -16,7 +16,7 @@ import (
 	"github.com/csmsql/csmsql/coherence"
 )
 
-// twin is what one extent is, as somebody would say who has nothing but a list.
+// twin is one extent as a naive model knows it, which has only a list.
 type twin struct {
 	owner     int // which peer
 	state     coherence.State
@@ -160,8 +160,8 @@ func TestLenderModel(t *testing.T) {
 	})
 }
 
-// Many at once, while some of them are declared dead: no extent is lost, none is given back twice, and nobody waits for
-// ever. For the race detector.
+// Many at once, while some of them are declared dead: no extent is lost, none is given back twice, and no call waits
+// for ever. For the race detector.
 func TestManyBorrowersAtOnce(t *testing.T) {
 	w := newWorld(t, coherence.Coherent, lending.Options{})
 	var mu sync.Mutex

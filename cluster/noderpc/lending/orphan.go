@@ -40,7 +40,7 @@ func (l *Lender) orphanWith(a *account, ticket noderpc.Ticket) (Orphan, bool) {
 	return Orphan{}, false
 }
 
-// freeOrphans gives back what nobody stores into any more; what went back meanwhile is left out.
+// freeOrphans gives back orphans that no process stores into any more; what went back meanwhile is left out.
 func (l *Lender) freeOrphans(list []Orphan) (failed error) {
 	for _, o := range list {
 		if !l.forgetOrphan(o.Extent) {

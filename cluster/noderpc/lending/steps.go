@@ -172,7 +172,7 @@ func (l *Lender) giveBack(g *grant) error {
 // freed is what a call gives back.
 type freed struct {
 	grants    []*grant
-	published []catalog.ExtentID // nobody has confirmed them: their publication's answer was not heard
+	published []catalog.ExtentID // not confirmed: their publication's answer was not heard
 	orphans   []Orphan
 }
 
