@@ -16,8 +16,8 @@ import (
 // touched, so the time depends on the number of extents, and little on their size.
 //
 // Errors: ErrRegionGone, ErrRegionShort (naming the extent), ErrLentElsewhere, ErrAddressTaken, ErrOverlap,
-// ErrOutOfRange, ErrBadSpec; up to and including these the file is unchanged. ErrRegionFull when the fabric cannot
-// back a live extent that somebody has punched.
+// ErrOutOfRange, ErrBadSpec; up to and including these the file is unchanged. ErrRegionFull when the fabric cannot back
+// a live extent that was punched meanwhile.
 func Adopt(ctx context.Context, spec Spec, live []Owned, opts LendOptions) (*Lent, error) {
 	if err := errors.Join(ctx.Err(), spec.validate()); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func rebuild(spec Spec, live []Owned, size int64) (*Allocator, error) {
 }
 
 // settle makes the file agree with the allocator: gaps between live extents are punched, live extents reserved. An
-// extent's memory is there already unless somebody else punched it; asking again costs little and restores M5.
+// extent's memory is there already unless another process punched it. Reserving it again costs little and restores M5.
 func (l *Lent) settle(ctx context.Context, live []Owned, size int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -103,7 +103,7 @@ func TestAdoptAfterReboot(t *testing.T) {
 	require.ErrorIs(t, err, memregion.ErrRegionGone)
 }
 
-// TestAdoptReservesAgain attacks M5: somebody punched a live extent while no lender was there.
+// TestAdoptReservesAgain attacks M5: a live extent was punched while no lender was there.
 func TestAdoptReservesAgain(t *testing.T) {
 	spec := fileSpec(t, 16*mebibyte)
 	live := lentOnce(t, spec)

@@ -117,8 +117,8 @@ func openBacking(spec Spec, flags int) (*os.File, error) {
 	if err := checkBoot(spec); err != nil {
 		return nil, err
 	}
-	// O_NONBLOCK changes nothing of a regular file, and opening a pipe that somebody put there does not wait for its
-	// other end.
+	// O_NONBLOCK has no effect on a regular file, and makes the open of a pipe in its place return at once instead of
+	// waiting for the other end.
 	file, err := os.OpenFile(spec.Path, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("memregion: region %d: %w: %s does not exist", spec.ID, ErrRegionGone, spec.Path)
@@ -133,8 +133,8 @@ func openBacking(spec Spec, flags int) (*os.File, error) {
 	return file, nil
 }
 
-// checkPlanted refuses what a lender of this user cannot have made: anybody may put a file into /dev/shm after ours
-// has gone. Only the superuser may borrow from another user.
+// checkPlanted refuses what a lender of this user cannot have made: any user may put a file into /dev/shm once ours is
+// gone. Only the superuser may borrow from another user.
 func checkPlanted(file *os.File, spec Spec, flags int) error {
 	st, err := status(file)
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"github.com/csmsql/csmsql/memregion/emulated"
 )
 
-// On a fabric whose caches are emulated, a process maps its domain's cache of the region, and package emulated
-// moves lines between that and the region's file. The cache is two files beside it, so that it outlives the process
-// as a real one does: what its programs see, and the shadow by which modified lines are told. They are as long as
-// the region may become, and have holes where nothing was ever fetched: a new cache is full of zeros, whatever the
-// memory holds.
+// On a fabric whose caches are emulated, a process maps its domain's cache of the region, and package emulated moves
+// lines between that and the region's file. The cache is two files beside it, so that it outlives the process as a real
+// one does: what its programs see, and the shadow, by which modified lines are recognized. They are as long as the
+// region may become, and have holes where nothing was ever fetched: a new cache is full of zeros, whatever the memory
+// holds.
 //
 //	csmsql-…-1.region            the memory
 //	csmsql-…-1.region.cache      the lender's cache of it, and .shadow
@@ -54,7 +54,7 @@ func NewDomain(kind FabricKind, name string, seed uint64) *Domain {
 	return &Domain{name: name, play: emulated.NewDomain(name, seed)}
 }
 
-// TemporaryDomain is one that nobody has after this process: its caches are removed when they are closed.
+// TemporaryDomain is a domain that ends with this process: its caches are removed when they are closed.
 func TemporaryDomain(kind FabricKind, name string, seed uint64) *Domain {
 	d := NewDomain(kind, name, seed)
 	if d != nil {
@@ -122,7 +122,7 @@ func cachesOf(region string) (paths []string, err error) {
 	return paths, err
 }
 
-// openCached opens the domain's cache of a region, or makes one. home tells that this is the lender's domain. It is nil
+// openCached opens the domain's cache of a region, or makes one. home says that this is the lender's domain. It is nil
 // where the caches are real.
 func openCached(memory *os.File, spec Spec, domain *Domain, home bool) (c *cached, err error) {
 	if !spec.Fabric.emulated() {
@@ -220,8 +220,8 @@ func (c *cached) mapFile(file *os.File, length int64, writable bool) (memory []b
 	return memory, err
 }
 
-// findLeft looks for lines that a former process of the domain has modified: where there are no holes, since those were
-// never stored into.
+// findLeft looks for lines that a former process of the domain has modified. It skips holes, which were never stored
+// into.
 func (c *cached) findLeft() error {
 	const piece = 1 << 16
 	ours, theirs := make([]byte, piece), make([]byte, piece)
@@ -276,7 +276,7 @@ func (c *cached) onHeap() []byte {
 	return c.heap
 }
 
-// show tells the play where programs see the region from start on; hide comes before that is unmapped.
+// show informs the play where programs map the region from start on. Call hide before that is unmapped.
 func (c *cached) show(memory []byte, start int64) (hide func()) {
 	if c == nil || c.play == nil {
 		return func() {}

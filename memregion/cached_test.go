@@ -57,7 +57,7 @@ func TestCachesOfTwoDomains(t *testing.T) {
 	require.True(t, bytes.Equal(ones, seen))
 	if !memregion.CachesOnHeap {
 		require.NoError(t, l.Protect(r))
-		flushIn(home, l.Bytes(r)) // lines of pages that nobody may store into can be dropped
+		flushIn(home, l.Bytes(r)) // lines of read-only pages can be dropped
 	}
 
 	w, err := v.Window(r)

@@ -15,16 +15,15 @@ import (
 	"github.com/csmsql/csmsql/internal/filelock"
 )
 
-// A device is memory that is there already, of a size that nobody changes, and that anybody may share who can open it:
-// a DAX device, a ThymesisFlow
-// window (/dev/mishmem-*), a PCI BAR (resource2, resource2_wc), or a file that stands for one. A region is a range of
-// it:
+// A device is memory that exists already, has a fixed size, and is shared by every process that can open it: a DAX
+// device, a ThymesisFlow window (/dev/mishmem-*), a PCI BAR (resource2, resource2_wc), or a file that stands for one. A
+// region is a range of it:
 //
-//	/dev/dax0.0   ├──── region 1 of node a ────┼── region 1025 of node b ──┼───── nobody's ─────┤
+//	/dev/dax0.0   ├──── region 1 of node a ────┼── region 1025 of node b ──┼───── unowned ──────┤
 //	              Start                        Start
 //
-// So nothing is created, grown or removed; a lender holds a lock on its range, and not on the file (M7); and nobody
-// is told of alterations by others, who have the device open to write what is theirs.
+// So nothing is created, grown or removed. A lender locks its range and not the file (M7). Alterations are not noticed:
+// other lenders have the device open to write their own ranges.
 
 // The properties of devices, of which a kind has at most one.
 const (
@@ -95,7 +94,7 @@ func deviceKind(text string) FabricKind {
 	return FabricDevice
 }
 
-// FabricText is what an operator writes for the fabric of a region, but for the seed of an emulated one.
+// FabricText is what an operator writes for the fabric of a region, without the seed of an emulated one.
 func (s Spec) FabricText() string {
 	if !s.Fabric.device() {
 		return string(s.Fabric)
@@ -104,10 +103,10 @@ func (s Spec) FabricText() string {
 	return fmt.Sprintf("%s:%s@%d%s", FabricDevice, s.Path, s.Start, property)
 }
 
-// Fixed tells that a region cannot become larger than it was made: what lies behind it may be another lender's.
+// Fixed reports whether a region cannot become larger than it was made: what lies behind it may be another lender's.
 func (k FabricKind) Fixed() bool { return k.device() }
 
-// device tells that regions are ranges of something that is there already.
+// device reports whether regions are ranges of something that exists already.
 func (k FabricKind) device() bool {
 	return k == FabricDevice || k == FabricDevice+optionIncoherent || k == FabricDevice+optionHomeSnoop
 }
@@ -179,7 +178,7 @@ func (s Spec) unit(file *os.File) (int64, error) {
 	return unit, nil
 }
 
-// deviceSize: a file (a PCI BAR is one, in sysfs) and a disk say it themselves, of others sysfs knows it.
+// deviceSize asks a file (a PCI BAR is one, in sysfs) or a disk itself, and sysfs for other devices.
 func deviceSize(file *os.File) (size int64, err error) {
 	st, err := status(file)
 	if err != nil {
@@ -273,7 +272,7 @@ func backingOf(file *os.File, spec Spec, watch *watch) (backing, error) {
 	return fileBacking{file, watch, spec.Start}, nil
 }
 
-// discard ends a backing that nobody has lent yet; what was made for it goes, too.
+// discard ends a backing that was not lent yet, and removes what was created for it.
 func (s Spec) discard(file *os.File) error {
 	if s.Fabric.device() {
 		return filelock.Give(file)

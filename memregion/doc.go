@@ -1,5 +1,5 @@
 // Package memregion lends memory: it gives a region a fixed place in every process' address space, divides it into
-// extents, and sees to it that a page which somebody holds really has memory behind it.
+// extents, and guarantees that every page of a live extent has memory behind it.
 //
 // # Address space
 //
@@ -39,12 +39,12 @@
 //     package emulated plays them)
 //   - domain: the machine whose caches a process uses; only of interest on an emulated fabric
 //   - extent: a live Range; it has one owner, starts and ends on a PageSize boundary
-//   - origin: where the catalog of a region lies, noted with its file, so that files which nobody can use any more are
-//     found
-//   - owner: whoever may free an extent, and whom a quota limits; a name, chosen by the caller
+//   - origin: where the catalog of a region lies, noted with its file, so that abandoned files are found
+//   - owner: the party that may free an extent and that a quota limits; a name, chosen by the caller
 //   - backed: reserved with fallocate, so that a store cannot fail
 //   - idle: backed but of no extent; punched: given back to the system
-//   - untouched: of the lender's domain, since it dropped the lines; only of interest where caches are not coherent
+//   - untouched: not stored into by the lender's domain since it dropped the lines; only of interest where caches are
+//     not coherent
 //   - lender: the one process that allocates; borrower: any process that maps for reading
 //   - top: the free block at the end of the region; holes are used before it, so a region stays compact
 //
@@ -63,13 +63,13 @@
 //   - M10: after Free, at most RecycleLimit bytes are idle, unless the file system refuses to punch; and no more than a
 //     first growth step when Rest was called often enough and nothing was allocated (shm)
 //   - M11: nothing that the allocator decides by lies in the region; another process cannot mislead it
-//   - M12: whoever else writes, truncates, reserves or punches the file is counted by the first Look after the call
-//     returned; the lender's own calls are not counted where the kernel says who made them (WatchProcess), and never
-//     hide anybody else's
-//   - M13: an untouched page is backed, and nobody of the lender's domain has stored into it since Dropped: neither a
-//     program, as far as Touch was told, nor the kernel, which zeroes only what was reserved, and is forgotten then.
-//     What DropAhead notes was idle, and stayed so, while the lines were dropped: nobody may store into what is idle,
-//     and whatever makes a page anything else waits
+//   - M12: a write, truncation, reservation or punch of the file that is not the lender's is counted by the first Look
+//     after the call returned; the lender's own calls are not counted where the kernel says which process made them
+//     (WatchProcess), and never hide a foreign one
+//   - M13: an untouched page is backed, and the lender's domain has stored nothing into it since Dropped: no program
+//     did without a call of Touch, and the kernel zeroes only what was reserved, which is not untouched then. What
+//     DropAhead notes was idle, and stayed so, while the lines were dropped: nothing may store into idle pages, and a
+//     call that makes them anything else waits
 //
 // Lent.Verify checks M1 to M6, and of M13 that untouched pages are backed.
 //
@@ -87,8 +87,8 @@
 // While a call is under way it has altered some bytes and has not been counted: milliseconds for a write or punch of
 // many MiB. With WatchTimes, which only stands in where the kernel grants neither fanotify nor inotify, a write that
 // was under way during a Look is not counted any more when it ends, and nor are stores through a map of pages that it
-// had loaded from. What is not noticed is found by whoever compares checksums: a restart, the first acquire of another
-// process, VerifyChecksums (packages engine, coherence). Look says nothing about which bytes they are.
+// had loaded from. What is not noticed is found where checksums are compared: by a restart, the first acquire of
+// another process, VerifyChecksums (packages engine, coherence). Look says nothing about which bytes they are.
 //
 // # Lock order
 //
@@ -100,11 +100,12 @@
 //	  watch.mu             (never held over a call that changes the file)
 //	    watch.life
 //
-// Allocator has no lock; Lent.mu guards it. View has none either: its state is immutable or atomic, but for the watch.
+// Allocator has no lock; Lent.mu guards it. View has none either: its state, except for the watch, is immutable or
+// atomic.
 //
 // # What it does not do
 //
-// It does not know tables, versions or leases: that nobody reads an extent any more is the caller's promise to Free. It
+// It does not know tables, versions or leases: the caller of Free guarantees that an extent has no reader any more. It
 // does not order stores between processes or write caches back (coherence does), keeps no header in the region (the
 // catalog stores Spec and extents), does not make freed bytes unreadable to a process that maps the region, and does
 // not catch faults in C code. It is for Linux only.

@@ -31,7 +31,7 @@ var (
 var (
 	// ErrRegionGone says that the backing is missing, removed, emptied, or of an earlier boot.
 	ErrRegionGone error = &stateError{"region is gone", "58030"}
-	// ErrRegionShort says that the backing ends before the range does: somebody truncated it.
+	// ErrRegionShort says that the backing ends before the range does: it was truncated.
 	ErrRegionShort error = &stateError{"region's backing is too short", "58030"}
 )
 
@@ -44,7 +44,7 @@ var (
 	ErrOutOfRange = errors.New("range is not inside the region")
 	// ErrNotAllocated says that no live extent has exactly this range.
 	ErrNotAllocated = errors.New("range is not allocated")
-	// ErrNotOwner says that the extent belongs to somebody else.
+	// ErrNotOwner says that the extent belongs to another owner.
 	ErrNotOwner = errors.New("range belongs to another owner")
 	// ErrOverlap says that an adopted range touches a live one.
 	ErrOverlap = errors.New("range overlaps a live extent")

@@ -39,7 +39,8 @@ func InjectFaults(l *Lent, faults Faults) {
 // LimitProtectedRuns lowers the bound, which no test could reach quickly.
 func LimitProtectedRuns(l *Lent, runs int) { l.protectRuns = runs }
 
-// WatchBy lets a lender notice alterations by the first of kinds that the kernel grants; nobody may use it yet.
+// WatchBy lets a lender notice alterations by the first of kinds that the kernel grants. The lender must not be in use
+// yet.
 func WatchBy(l *Lent, kinds ...WatchKind) {
 	_ = l.mapping.watch.close() // another one takes its place
 	l.mapping.watch = newWatch(l.mapping.file, kinds...)
@@ -83,5 +84,5 @@ func ParseMaps(text string) (placements []Placement, names []string) {
 	return placements, names
 }
 
-// CachesOnHeap tells that this is a race build.
+// CachesOnHeap is true in race builds.
 const CachesOnHeap = heapCaches

@@ -8,7 +8,7 @@ import (
 
 // What a fabric is; the layers above ask these and never compare kinds.
 
-// Known tells that this version has the fabric.
+// Known reports whether this version has the fabric.
 func (k FabricKind) Known() bool {
 	if k.device() {
 		return true
@@ -17,27 +17,26 @@ func (k FabricKind) Known() bool {
 	return err == nil && kind == k
 }
 
-// Durable tells that bytes survive a power failure once Sync has returned.
+// Durable reports whether bytes survive a power failure once Sync has returned.
 func (k FabricKind) Durable() bool { return k == FabricFile }
 
-// EndsWithBoot tells that no byte outlives the boot of the machine, whatever is synced.
+// EndsWithBoot reports whether no byte outlives the boot of the machine, whatever is synced.
 func (k FabricKind) EndsWithBoot() bool { return !k.Durable() && !k.device() }
 
-// HardwareCoherent tells that every process which maps the region sees a store without anybody writing caches back or
-// invalidating them:
-// all processes of shm and file share one machine's page cache.
-// So do those of a device that nothing else is said of.
+// HardwareCoherent reports whether every process that maps the region sees a store without a write-back or an
+// invalidation of caches: all processes of shm and file share one machine's page cache. So do those of a device without
+// a property.
 func (k FabricKind) HardwareCoherent() bool {
 	return k == FabricShm || k == FabricFile || k == FabricDevice
 }
 
-// HomeSnooped tells, of a fabric that is not coherent, that a borrower's load is answered by the lender's cache if
+// HomeSnooped reports, of a fabric that is not coherent, whether a borrower's load is answered by the lender's cache if
 // the line is there, and that its write-back goes past that cache.
 func (k FabricKind) HomeSnooped() bool {
 	return (k.emulated() || k.device()) && strings.Contains(string(k), optionHomeSnoop)
 }
 
-// emulated tells that caches are played by the processes that map the region.
+// emulated reports whether caches are played by the processes that map the region.
 func (k FabricKind) emulated() bool {
 	return k == FabricEmulated || strings.HasPrefix(string(k), string(FabricEmulated)+",")
 }

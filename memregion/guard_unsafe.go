@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// mappings knows every region map of this process, so that a fault can be told from a bug: only an address inside
-// one of them may become an error.
+// mappings knows every region map of this process, so that a fault can be distinguished from a bug: only an address
+// inside one of them may become an error.
 var mappings mappingTable
 
 type mappingTable struct {
@@ -45,8 +45,8 @@ func (t *mappingTable) find(address Addr) *mapping {
 }
 
 // Guarded runs fn, which reads region memory from Go code, and turns a fault on a mapped region into ErrRegionGone
-// naming the address: that happens when somebody truncates the backing between the check and the access, and when
-// fn stores into a read-only page. All other panics pass through.
+// naming the address: that happens when the backing is truncated between the check and the access, and when fn stores
+// into a read-only page. All other panics pass through.
 //
 // It covers Go code (and Go assembly that keeps the stack walkable, such as memmove) on the calling goroutine only;
 // a fault in C code, or on a goroutine that fn starts, ends the process unless a guard of its own is there. A
@@ -92,5 +92,5 @@ func (m *mapping) faultReason(offset int64) string {
 	case offset >= st.Size:
 		return fmt.Sprintf("the file was truncated to %d bytes", st.Size)
 	}
-	return "a store into a read-only page, or no room in the fabric for a page that somebody punched"
+	return "a store into a read-only page, or no room in the fabric for a page that was punched"
 }

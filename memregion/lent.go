@@ -29,7 +29,7 @@ type LendOptions struct {
 	// bytes; 0 means two growth steps, negative means none. What is kept is fast to allocate again, because first
 	// touch of fresh memory costs 15–40 times a rewrite.
 	RecycleLimit int64
-	// HugePages asks the kernel for huge pages; Stats tells what it said.
+	// HugePages asks the kernel for huge pages; Stats has its answer.
 	HugePages bool
 	// Quotas limits owners, in bytes; see Allocator.SetQuota.
 	Quotas map[string]int64
@@ -64,9 +64,9 @@ type Lent struct {
 		dropFrom  int64   // below it every idle page is untouched
 		runs      int     // maximal runs of protected: each costs the kernel up to two map entries
 		frontier  int64   // one past the highest backed page
-		fileSize  int64   // bytes that the backing file has at least, unless somebody truncates it
+		fileSize  int64   // bytes that the backing file has at least, unless it is truncated
 		counts    lentCounts
-		rested    int64 // counts.allocated when Rest was called last
+		rested    int64 // counts.allocated at the last call of Rest
 	}
 }
 
@@ -162,10 +162,10 @@ func (l *Lent) Spec() Spec { return l.spec }
 // View is the read side of the lender's own map. It is closed with l.
 func (l *Lent) View() *View { return &View{mapping: l.mapping, lent: l} }
 
-// Allocate gives owner a range of at least size bytes, rounded up to PageSize, with its memory reserved: storing
-// into it cannot fail (M5). What the bytes hold is undefined. Errors: ErrBadSize, ErrQuota, ErrRegionFull (no free
-// range, or no room in the fabric), ErrRegionShort and ErrRegionGone (somebody truncated or removed the backing),
-// ErrUnsupported, ErrClosed; after an error nothing has changed (M6).
+// Allocate gives owner a range of at least size bytes, rounded up to PageSize, with its memory reserved: storing into
+// it cannot fail (M5). What the bytes hold is undefined. Errors: ErrBadSize, ErrQuota, ErrRegionFull (no free range, or
+// no room in the fabric), ErrRegionShort and ErrRegionGone (the backing was truncated or removed), ErrUnsupported,
+// ErrClosed; after an error nothing has changed (M6).
 func (l *Lent) Allocate(owner string, size int64) (Range, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -209,7 +209,7 @@ func (l *Lent) Shrink(owner string, r Range, size int64) (Range, error) {
 }
 
 // Free gives r back; only the owner may. The memory is kept for recycling or returned to the system, see
-// LendOptions.RecycleLimit. The caller guarantees that nobody reads r any more: a borrower that still does sees
+// LendOptions.RecycleLimit. The caller guarantees that r has no reader any more: a borrower that still reads it sees
 // other bytes. Errors: ErrNotAllocated, ErrNotOwner, ErrClosed.
 func (l *Lent) Free(owner string, r Range) error {
 	l.mu.Lock()
@@ -296,7 +296,7 @@ func (l *Lent) Close() error {
 }
 
 // Remove deletes the backing file, unless it is a device, and closes. Borrowers keep what they have mapped; Check
-// tells them that the region is gone. The file is unlinked while our lock still holds, so nobody can adopt it in
+// returns ErrRegionGone to them. The file is unlinked while our lock still holds, so no process can adopt it in
 // between. After Close it returns ErrClosed: the file may be another lender's by then.
 func (l *Lent) Remove() error {
 	l.mu.Lock()
@@ -309,7 +309,7 @@ func (l *Lent) Remove() error {
 	return errors.Join(err, l.mapping.close())
 }
 
-// unlink removes the file, unless somebody has put another in its place.
+// unlink removes the file, unless another one has taken its place.
 func (l *Lent) unlink() error {
 	if l.spec.Fabric.device() {
 		return nil

@@ -354,13 +354,13 @@ func TestLentHistory(t *testing.T) {
 			},
 			"drop ahead": func(t *rapid.T) {
 				before, limit := l.ToDrop(), memregion.PageSize*rapid.Int64Range(1, 64).Draw(t, "pages")
-				var told memregion.Range
+				var dropped memregion.Range
 				r, err := l.DropAhead(limit, func(at memregion.Range, memory []byte) {
-					told = at
+					dropped = at
 					require.Len(t, memory, int(at.Length))
 				})
 				require.NoError(t, err)
-				require.Equal(t, r, told)
+				require.Equal(t, r, dropped)
 				require.LessOrEqual(t, r.Length, limit)
 				require.Equal(t, before > 0, r.Length > 0)
 				require.Equal(t, before-r.Length, l.ToDrop())
@@ -379,7 +379,7 @@ func TestLentHistory(t *testing.T) {
 				require.Equal(t, extents, l.Extents())
 				require.Zero(t, l.Stats().Idle)
 				for r := range live {
-					require.Empty(t, l.Untouched(r), "nobody remembers")
+					require.Empty(t, l.Untouched(r), "nothing is remembered")
 				}
 				inject()
 			},
@@ -399,8 +399,8 @@ func TestLentHistory(t *testing.T) {
 	})
 }
 
-// TestDropAhead: what becomes idle is told and dropped piece by piece, in what is left of it at that time; what is granted waits for the piece, and
-// a piece that fails is none (M13).
+// TestDropAhead: what becomes idle is signaled and dropped piece by piece, as far as it is still idle then. A grant
+// waits for the piece, and a piece that fails is not noted (M13).
 func TestDropAhead(t *testing.T) {
 	l, err := memregion.Lend(context.Background(), fileSpec(t, 8*mebibyte), memregion.LendOptions{GrowthStep: mebibyte, RecycleLimit: 4 * mebibyte})
 	require.NoError(t, err)
@@ -461,9 +461,7 @@ func TestDropAhead(t *testing.T) {
 	require.Zero(t, r)
 }
 
-// TestDropAheadAfterARefusedPunch: pages that stay idle because they could not be given back may be half gone, so they are dropped again, and that is
-// told (M13).
-// What was freed meanwhile is not noted: somebody else may have stored into it (M13).
+// What was freed meanwhile is not noted: another owner may have stored into it (M13).
 func TestOnlyWhatIsHeldIsUntouched(t *testing.T) {
 	l := lend(t, shmSpec(t, 8*mebibyte), memregion.LendOptions{GrowthStep: mebibyte, RecycleLimit: 4 * mebibyte})
 	a, err := l.Allocate("t", mebibyte)
@@ -478,9 +476,11 @@ func TestOnlyWhatIsHeldIsUntouched(t *testing.T) {
 	b, err := l.Allocate("u", mebibyte)
 	require.NoError(t, err)
 	require.Equal(t, a, b)
-	require.Empty(t, l.Untouched(b), "the next one is not told that nobody stored there")
+	require.Empty(t, l.Untouched(b), "the next owner does not get it as untouched")
 }
 
+// Pages that stay idle because they could not be given back may be half gone. They are dropped again, which is signaled
+// (M13).
 func TestDropAheadAfterARefusedPunch(t *testing.T) {
 	l := lend(t, shmSpec(t, 8*mebibyte), memregion.LendOptions{GrowthStep: mebibyte, RecycleLimit: 4 * mebibyte})
 	a, err := l.Allocate("t", mebibyte)
@@ -490,7 +490,7 @@ func TestDropAheadAfterARefusedPunch(t *testing.T) {
 		select {
 		case <-l.MoreToDrop():
 		default:
-			t.Fatal("nobody was told")
+			t.Fatal("not signaled")
 		}
 		r, err := l.DropAhead(mebibyte, func(memregion.Range, []byte) {})
 		require.NoError(t, err)

@@ -39,9 +39,9 @@ type mapping struct {
 	}
 }
 
-// mapRegion maps the whole capacity. It maps at spec.Base and nowhere else (M8); with relocate, anywhere when that is
-// taken.
-// It takes over file, and what is cached of it, only when it succeeds. kinds are the ways to watch it, see newWatch.
+// mapRegion maps the whole capacity. It maps at spec.Base and nowhere else (M8), or, with relocate, anywhere when that
+// is taken. It takes over file, and what is cached of it, only when it succeeds. kinds are the ways to watch it, see
+// newWatch.
 func mapRegion(file *os.File, cached *cached, spec Spec, protection int, relocate bool,
 	kinds []WatchKind) (*mapping, error) {
 	unit, err := spec.unit(file)
@@ -54,7 +54,7 @@ func mapRegion(file *os.File, cached *cached, spec Spec, protection int, relocat
 			return nil, err
 		}
 	}
-	// M12: watched before anybody can read and believe a byte.
+	// M12: watched before a reader can trust a byte.
 	m := &mapping{
 		spec: spec, file: file, cached: cached, hide: cached.show(memory, 0), watch: newWatchOf(file, spec, kinds),
 		base: Addr(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))), memory: memory, unit: unit,
@@ -97,8 +97,8 @@ func mapPages(file *os.File, spec Spec, protection int, relocate bool) ([]byte, 
 	return unsafe.Slice((*byte)(got), spec.Capacity), nil
 }
 
-// close unmaps, unless somebody holds the map: then the last one does. Slices of the memory that others still have
-// become invalid: touching one faults.
+// close unmaps, unless the map has holders: then the last one does. Slices of the memory that are still in use become
+// invalid: touching one faults.
 func (m *mapping) close() error {
 	m.use.Lock()
 	defer m.use.Unlock()

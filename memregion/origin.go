@@ -11,12 +11,11 @@ import (
 	"github.com/csmsql/csmsql/internal/filelock"
 )
 
-// Origin says whose tables a region keeps. It is an attribute of the region's file and not of its bytes, so that
-// whoever finds the file in a directory that many share can tell whether anybody can still use it. Where the system
-// keeps no such attributes (tmpfs before Linux 6.6) nothing is said.
+// Origin says whose tables a region keeps. It is an attribute of the region's file and not of its bytes, so that a
+// process that finds the file in a shared directory can decide whether it is still of use. Where the system keeps no
+// such attributes (tmpfs before Linux 6.6) there is none.
 type Origin struct {
-	// Directory is where the catalog lies without which the region's bytes mean nothing; absolute. Empty: nothing is
-	// said.
+	// Directory is where the catalog lies without which the region's bytes mean nothing; absolute. Empty: unknown.
 	Directory string
 	// Temporary: the region goes with the process that lends it, unless that is killed.
 	Temporary bool
@@ -27,7 +26,7 @@ const (
 	temporaryAttribute = "user.csmsql.temporary"
 )
 
-// mark is best effort: a region is as good without.
+// mark is best effort: a region works without it.
 func (o Origin) mark(file *os.File) {
 	if o.Directory == "" {
 		return
@@ -42,7 +41,7 @@ func (o Origin) mark(file *os.File) {
 	})
 }
 
-// originOf is false for a file that nothing is said of, or that this user may not read.
+// originOf returns false for a file without an origin, or that this user may not read.
 func originOf(path string) (Origin, bool) {
 	directory, err := attribute(path, directoryAttribute)
 	if err != nil || !filepath.IsAbs(directory) {
@@ -61,21 +60,19 @@ func attribute(path, name string) (string, error) {
 	return string(value[:n]), nil
 }
 
-// Abandoned is a region's file that takes memory, or space, for nobody.
+// Abandoned is a region's file that takes memory, or space, and is of no use.
 type Abandoned struct {
 	Path string
-	// Caches are those of an emulated fabric's domains, which go with it.
+	// Caches are those of an emulated fabric's domains, which are removed with it.
 	Caches []string
 	Bytes  int64 // that all of them take
 	Origin
 }
 
 // FindAbandoned lists the files of a directory whose names match pattern (filepath.Match) and that no process lends,
-// and none can lend again:
-// their Origin's directory is not there, or was a temporary one, or replaced tells that other tables lie there now. It
-// is right about what this process sees:
-// a directory may be there for others, who have other mounts. So it removes nothing. Files that nothing is said of are
-// left out.
+// and none can lend again: their Origin's directory is not there, or was a temporary one, or replaced reports that
+// other tables lie there now. It judges by what this process sees. A directory may exist for processes with other
+// mounts, so it removes nothing. Files without an origin are left out.
 func FindAbandoned(directory, pattern string, replaced func(path string, origin Origin) bool) ([]Abandoned, error) {
 	paths, err := filepath.Glob(filepath.Join(directory, pattern))
 	if err != nil {
@@ -109,8 +106,8 @@ func gone(directory string) bool {
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// unlent reports whether nobody lends the file (M7), and how much it takes. The lock that it tries is held for no
-// time; a node that starts just then waits for longer.
+// unlent reports whether the file has no lender (M7), and how much space it takes. It tries the lock and releases it at
+// once; a node that starts just then waits longer than that.
 func unlent(path string) (bytes int64, idle bool) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -29,7 +29,7 @@ func found(t *testing.T, directory string, replaced bool) (paths []string) {
 	return paths
 }
 
-// A region is abandoned when nobody lends it and its directory is not there; one that nothing is said of never is.
+// A region is abandoned when it has no lender and its directory is not there; one without an origin never is.
 func TestFindAbandoned(t *testing.T) {
 	spec := shmSpec(t, 1<<20)
 	directory := filepath.Dir(spec.Path)
@@ -54,12 +54,12 @@ func TestFindAbandoned(t *testing.T) {
 	require.Empty(t, found(t, directory, false))
 	require.Equal(t, []string{"region"}, found(t, directory, true), "other tables lie there now")
 
-	// Whoever adopts it says anew where its catalog lies.
+	// A lender that adopts it notes again where its catalog lies.
 	l, err = memregion.Adopt(context.Background(), spec, nil, memregion.LendOptions{Origin: memregion.Origin{Directory: home, Temporary: true}})
 	require.NoError(t, err)
 	require.Empty(t, found(t, directory, false))
 	finish(t, l)
-	require.Equal(t, []string{"region"}, found(t, directory, false), "nobody will look into a temporary directory again")
+	require.Equal(t, []string{"region"}, found(t, directory, false), "a temporary directory is not used again")
 	l, err = memregion.Adopt(context.Background(), spec, nil, memregion.LendOptions{Origin: memregion.Origin{Directory: home}})
 	require.NoError(t, err)
 	finish(t, l)
@@ -83,7 +83,7 @@ func TestFindAbandonedWithCaches(t *testing.T) {
 	require.Equal(t, []memregion.Abandoned{{Path: spec.Path, Caches: caches, Bytes: 4096 + 3*8192, Origin: memregion.Origin{Directory: "/not/there"}}}, files)
 }
 
-// What somebody else put there is neither followed nor believed.
+// Files of other kinds and from other programs are neither followed nor trusted.
 func TestFindAbandonedSkipsForeignFiles(t *testing.T) {
 	directory := filepath.Dir(shmSpec(t, 1<<20).Path)
 	plain := filepath.Join(directory, "region-plain")

@@ -44,9 +44,9 @@ const (
 	FabricShm FabricKind = "shm"
 	// FabricFile is a file on a disk: msync makes it survive a power failure.
 	FabricFile FabricKind = "file"
-	// FabricEmulated is a tmpfs file that each domain sees through a cache of its own, which nobody keeps right: for
-	// tests of what runs on memory
-	// that is not coherent. Kinds with options begin with it, see ParseFabric. Package emulated says how it behaves.
+	// FabricEmulated is a tmpfs file that each domain sees through a cache of its own, which is not kept coherent: for
+	// tests of what runs on incoherent memory. Kinds with options begin with it, see ParseFabric. Package emulated says
+	// how it behaves.
 	FabricEmulated FabricKind = "emulated"
 	// FabricDevice is a range of a device that is there already, see ParseDevice. Kinds with a property begin with it.
 	FabricDevice FabricKind = "device"

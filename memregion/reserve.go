@@ -83,7 +83,7 @@ func (l *Lent) writableLocked(owner string, r Range) error {
 // releaseLocked makes r, which has just been freed, idle, and punches when too much is idle (M10).
 func (l *Lent) releaseLocked(r Range) {
 	if invariants.Enabled {
-		// Guarded, because somebody may have truncated the file, and that must not end the process.
+		// Guarded: the file may have been truncated, which must not end the process.
 		_ = Guarded(func() { poison(l.mapping.memory[r.Offset:r.End()]) })
 		l.mu.untouched.remove(pageSpan(r))
 	}
@@ -95,7 +95,7 @@ func (l *Lent) releaseLocked(r Range) {
 	l.becameIdleLocked(pageSpan(r))
 }
 
-// intactLocked finds a backing that somebody truncated or removed, before memory is handed out that would fault at the
+// intactLocked detects a backing that was truncated or removed, before memory is handed out that would fault at the
 // first store.
 func (l *Lent) intactLocked() error {
 	if err := l.openLocked(); err != nil {
@@ -153,8 +153,8 @@ func (l *Lent) punchLocked(keep int64) error {
 	return first
 }
 
-// Trim returns all idle memory to the system: what was freed and kept for recycling, and what was reserved ahead.
-// It is for whoever knows that nothing is written for a while; a node keeps RecycleLimit instead, and rests (Rest).
+// Trim returns all idle memory to the system: what was freed and kept for recycling, and what was reserved ahead. It is
+// for callers that will write nothing for a while. A node keeps RecycleLimit instead, and calls Rest.
 func (l *Lent) Trim() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -164,10 +164,9 @@ func (l *Lent) Trim() error {
 	return l.punchLocked(0)
 }
 
-// Rest returns half of the idle memory to the system if nothing was allocated since it was called before, but for a
-// first growth step. It is for whoever calls it now and then: what was recycled quickly once, and is not needed any
-// more, is given back in the end. Where memory is not the kernel's alone nothing is: a file's idle pages are its
-// disk's, and lines of what is punched have to be dropped again.
+// Rest returns half of the idle memory to the system, but keeps a first growth step, if nothing was allocated since the
+// last call. Called periodically, it gives back in the end what was recycled once and is not needed any more. It does
+// so on shm only: a file's idle pages are its disk's, and elsewhere lines of what is punched have to be dropped again.
 func (l *Lent) Rest() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -190,8 +189,8 @@ func poison(memory []byte) {
 	}
 }
 
-// Verify checks M1 to M6, and of M13 what can be seen, over the whole state; tests and the end of a server's life call
-// it. It costs O(extents + pages/64).
+// Verify checks M1 to M6, and of M13 that untouched pages are backed, over the whole state. Tests and a server that
+// shuts down call it. It costs O(extents + pages/64).
 func (l *Lent) Verify() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -42,7 +42,7 @@ func TestFreedMemoryGoesBack(t *testing.T) {
 	}
 }
 
-// TestRest attacks M10: what nobody allocates any more goes back by halves, and what is recycled all the time does not.
+// TestRest attacks M10: what is not allocated any more goes back by halves, and what is recycled all the time does not.
 func TestRest(t *testing.T) {
 	for name, plan := range map[string]func(testing.TB, int64) memregion.Spec{"file": fileSpec, "shm": shmSpec} {
 		t.Run(name, func(t *testing.T) {

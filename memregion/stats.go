@@ -14,7 +14,7 @@ type RegionStats struct {
 	ProtectedRuns  int       // separate read-only runs now; each costs the kernel up to two map entries
 	ProtectSkipped int64     // calls to Protect that left a range writable because there were too many runs
 	Watch          WatchKind // by what alterations are noticed
-	Alterations    uint64    // what others were found to have done to the file; see View.Look
+	Alterations    uint64    // alterations of the file by others, as found so far; see View.Look
 	// HugePagesRequested repeats LendOptions.HugePages; HugePagesAccepted is whether the kernel took the advice, which
 	// is no promise.
 	HugePagesRequested, HugePagesAccepted bool

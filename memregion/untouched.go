@@ -1,10 +1,10 @@
 package memregion
 
-// On memory that is not coherent a lender must write its own modified lines back before another machine writes
-// there (package coherence, step prepare). It need not where it has none, and that is what is kept here, page by
-// page: which pages nobody of the lender's domain, its kernel included, has stored into since the domain dropped
-// their lines. The kernel stores when it zeroes pages, which it does only after they were reserved (M13). Lines of
-// idle pages are dropped ahead, so that whoever is granted them does not wait for it (DropAhead).
+// On memory that is not coherent a lender must write its own modified lines back before another machine writes there
+// (package coherence, step prepare). It need not where it has none. So the pages are kept here that the lender's
+// domain, its kernel included, has not stored into since it dropped their lines. The kernel stores when it zeroes
+// pages, which it does only after they were reserved (M13). Lines of idle pages are dropped ahead, so that a writer
+// that is granted them does not wait for it (DropAhead).
 
 // Dropped notes that the lender's domain has dropped every line of r, flush and fence included, and has stored nothing
 // there since. Preconditions: the caller
@@ -18,7 +18,7 @@ func (l *Lent) Dropped(r Range) {
 	l.mu.untouched.add(pageSpan(r))
 }
 
-// Touch notes that somebody of the lender's domain is about to store into r. It comes before the first store.
+// Touch notes that a process of the lender's domain is about to store into r. Call it before the first store.
 func (l *Lent) Touch(r Range) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -28,7 +28,7 @@ func (l *Lent) Touch(r Range) {
 	low, high := pageSpan(r)
 	for at := l.mu.untouched.next(low, high, true); at < high; at = l.mu.untouched.next(at, high, true) {
 		end := l.mu.untouched.next(at, high, false)
-		first, last := max(at*PageSize, r.Offset), min(end*PageSize, r.End()) // the lines beside r are as they were: nobody flushes them
+		first, last := max(at*PageSize, r.Offset), min(end*PageSize, r.End()) // the lines beside r are not flushed: they stay as they are
 		l.mapping.cached.zeroed(Range{first, last - first})
 		l.mu.untouched.remove(at, end)
 		at = end
@@ -52,11 +52,10 @@ func (l *Lent) Untouched(r Range) (parts []Range) {
 	return parts
 }
 
-// DropAhead has drop flush, fences included, what lies lowest of the idle memory that is not untouched: one range of at
-// most limit bytes, which is untouched then. It
-// returns that; empty if there is none. Nobody is granted memory meanwhile, nor is any reserved or punched: what holds
-// that up is short if limit is (M13). drop must
-// not call l. Errors: ErrClosed, and ErrRegionGone if somebody truncated the backing; nothing is noted then.
+// DropAhead calls drop to flush, fences included, the lowest range of idle memory that is not untouched, of at most
+// limit bytes. The range is untouched then. It is returned, and is empty if there is none. Meanwhile no memory is
+// granted, reserved or punched, so a small limit keeps that wait short (M13). drop must not call l. Errors: ErrClosed,
+// and ErrRegionGone if the backing was truncated; nothing is noted then.
 func (l *Lent) DropAhead(limit int64, drop func(r Range, memory []byte)) (Range, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,11 +96,11 @@ func (l *Lent) ToDrop() (bytes int64) {
 	return (l.mu.idle.count - l.mu.idle.common(&l.mu.untouched)) * PageSize
 }
 
-// MoreToDrop tells, by a value, that DropAhead may find something where it found nothing before. It is one channel, for
-// one receiver.
+// MoreToDrop returns a channel on which a value says that DropAhead may find something where it found nothing before.
+// It is one channel, for one receiver.
 func (l *Lent) MoreToDrop() <-chan struct{} { return l.moreToDrop }
 
-// becameIdleLocked comes after pages have been added to those that are idle, or idle ones were touched.
+// becameIdleLocked is called after pages have become idle, or idle ones were touched.
 func (l *Lent) becameIdleLocked(low, high int64) {
 	if l.mu.untouched.countIn(low, high) == high-low {
 		return
@@ -109,6 +108,6 @@ func (l *Lent) becameIdleLocked(low, high int64) {
 	l.mu.dropFrom = min(l.mu.dropFrom, low)
 	select {
 	case l.moreToDrop <- struct{}{}:
-	default: // it is told already
+	default: // signaled already
 	}
 }

@@ -26,8 +26,8 @@ type View struct {
 // Errors: ErrBadSpec, ErrRegionGone.
 func Borrow(spec Spec) (*View, error) { return BorrowIn(nil, false, spec) }
 
-// BorrowIn is Borrow of a process that belongs to a domain, as it must on fabrics whose caches are emulated; on
-// others domain is nil. home tells that it is the lender's domain, too.
+// BorrowIn is Borrow of a process that belongs to a domain, as it must on fabrics whose caches are emulated; on others
+// domain is nil. home says that it is the lender's domain, too.
 func BorrowIn(domain *Domain, home bool, spec Spec) (*View, error) {
 	if err := spec.validate(); err != nil {
 		return nil, err
@@ -110,13 +110,13 @@ func (v *View) Remap(r Range) error {
 	return v.mapping.remap(r, unix.PROT_READ)
 }
 
-// Look asks the kernel whether anybody but the lender did something to the backing, and returns how often that was
-// found so far. What was believed of the bytes before the number grew must be looked at again; it may grow without
-// an alteration, see WatchKind. An alteration is counted when the system call that makes it has returned, one
-// through a foreign map when that is unmapped (M12). Costs one system call.
+// Look asks the kernel whether the backing was altered by a call that is not the lender's, and returns how often that
+// was found so far. What was verified before the number grew must be verified again. It may grow without an alteration,
+// see WatchKind. An alteration is counted when the system call that makes it has returned, one through a foreign map
+// when that is unmapped (M12). Costs one system call.
 func (v *View) Look() (alterations uint64) { return v.mapping.watch.look() }
 
-// Alterations is what the last Look by anybody returned.
+// Alterations is what the last Look of any caller returned.
 func (v *View) Alterations() uint64 { return v.mapping.watch.count.Load() }
 
 // Watch is by what Look notices.
@@ -132,18 +132,18 @@ func (m *mapping) checkBounds(r Range) error {
 // Base is where this process has the region, which differs from Spec().Base when Relocated.
 func (v *View) Base() Addr { return v.mapping.base }
 
-// Relocated tells that the planned address was taken.
+// Relocated reports whether the planned address was taken.
 func (v *View) Relocated() bool { return v.mapping.base != v.mapping.spec.Base }
 
 // Spec is what was borrowed.
 func (v *View) Spec() Spec { return v.mapping.spec }
 
-// Mapping is the address range of the whole map, for a guard that must tell a fault on a region from another.
+// Mapping is the address range of the whole map, for a guard that must distinguish a fault on a region from another.
 func (v *View) Mapping() (addr Addr, length int64) { return v.mapping.base, v.mapping.spec.Capacity }
 
-// Hold keeps the map where it is until release is called, also beyond Close: for bytes that were handed to somebody
-// who may come later than that. What they are is not promised after Close, since the region may have another lender
-// then. Call release once. Errors: ErrClosed.
+// Hold keeps the map where it is until release is called, also beyond Close: for bytes that were handed to a reader
+// that may outlive it. Their contents are undefined after Close, since the region may have another lender then. Call
+// release once. Errors: ErrClosed.
 func (v *View) Hold() (release func() error, err error) {
 	if err := v.mapping.hold(); err != nil {
 		return nil, err

@@ -98,7 +98,7 @@ func TestTruncatedRegionIsAnError(t *testing.T) {
 
 			require.ErrorIs(t, v.Check(r), memregion.ErrRegionShort)
 			_, err = v.Bytes(r)
-			require.ErrorIs(t, err, memregion.ErrRegionShort, "Check has told Bytes")
+			require.ErrorIs(t, err, memregion.ErrRegionShort, "Bytes knows what Check found")
 			require.NoError(t, v.Check(memregion.Range{Length: mebibyte}))
 			sum := byte(0)
 			err = memregion.Guarded(func() {
@@ -259,6 +259,6 @@ func TestAPipeIsNoRegion(t *testing.T) {
 		require.ErrorIs(t, err, memregion.ErrRegionGone)
 		require.ErrorContains(t, err, "is not a regular file")
 	case <-time.After(10 * time.Second):
-		t.Fatal("it waits for somebody to write into the pipe")
+		t.Fatal("it waits for a writer of the pipe")
 	}
 }

@@ -13,23 +13,22 @@ import (
 	"github.com/csmsql/csmsql/internal/filelock"
 )
 
-// How a region notices that somebody else works on its file (M12). Its bytes are read in place, and believed once
-// their checksum was compared: whoever writes, truncates or punches the file after that would be believed, too. The
-// kernel can tell in three ways, and the best that it grants is taken:
+// How a region notices that another process works on its file (M12). Its bytes are read in place and trusted once their
+// checksum was compared, so a write, truncation or punch after that must be noticed. The kernel offers three ways, and
+// the best that it grants is taken:
 //
 //   - fanotify queues an event when a system call that changes the file ends, and when a file that was open for writing
 //     is closed for the last time, its mappings included. Each event says whether the caller was this process, and the
-//     kernel never merges ours with others'. So a lender's own fallocate calls, the only ones that it makes, are told
-//     from everybody else's.
-//   - inotify queues the same events, but does not say whose they are: the lender's own calls count, too. That is right
-//     and not free.
+//     kernel never merges ours with others'. So a lender's own fallocate calls, the only ones that it makes, are
+//     distinguished from foreign calls.
+//   - inotify queues the same events, but does not say whose they are: the lender's own calls count, too, which is
+//     correct but costs verifications.
 //   - the file's times, when neither is to be had (each user has 128 instances of both). Stores through our own map
 //     change them as well, at the first touch of a page, so a busy lender counts all the time; and a write that is
 //     still under way has changed them already.
 //
-// Times alone would not do for the first two reasons, which is why they come last; seals (F_SEAL_WRITE) exist for
-// memfds only, which have no
-// name to be adopted by; leases (F_SETLEASE) are refused for files that are open for writing, as the lender's is.
+// Times come last for these two reasons. Seals (F_SEAL_WRITE) exist for memfds only, which have no name to be adopted
+// by, and leases (F_SETLEASE) are refused for files that are open for writing, as the lender's is.
 
 // WatchKind is by what a region notices alterations of its file.
 type WatchKind string
@@ -43,7 +42,7 @@ const (
 	// WatchTimes: the file's size and times; what the lender stores is counted, too, and what is under way may be
 	// missed.
 	WatchTimes WatchKind = "times"
-	// WatchNothing: nobody is told of alterations of a device, which is open to many who write what is theirs.
+	// WatchNothing: alterations of a device are not noticed. Other lenders have it open to write their own ranges.
 	WatchNothing WatchKind = "nothing"
 )
 
@@ -91,8 +90,8 @@ func newWatchOf(file *os.File, spec Spec, kinds []WatchKind) *watch {
 	return newWatch(file, kinds...)
 }
 
-// watchKinds is what a lender and a borrower ask for: only the lender makes calls that are to be told from others',
-// and each user has few instances of either kind.
+// watchKinds is what a lender and a borrower ask for: only the lender makes calls that are to be distinguished from
+// others', and each user has few instances of either kind.
 func watchKinds(lender bool) []WatchKind {
 	if lender {
 		return []WatchKind{WatchProcess, WatchEvents}
@@ -100,10 +99,10 @@ func watchKinds(lender bool) []WatchKind {
 	return []WatchKind{WatchEvents, WatchProcess}
 }
 
-// openEvents returns a descriptor that gives an event for every finished write, truncation, reservation and punch
-// of the file by any name, and for the end of every file that was open for writing: a foreign map lives as long as
-// its file, so that who stored through one is noticed when it is unmapped. The region's own descriptor is meant by
-// its number, since its name may mean another file by now.
+// openEvents returns a descriptor that gives an event for every finished write, truncation, reservation and punch of
+// the file by any name, and for the end of every file that was open for writing: a foreign map keeps its file open, so
+// that stores through one are noticed when it is unmapped. The file is named by the region's own descriptor, since its
+// path may be another file by now.
 func openEvents(region *os.File, kind WatchKind) (fd int, err error) {
 	if kind == WatchEvents {
 		fd, err = unix.InotifyInit1(unix.IN_CLOEXEC)
@@ -157,8 +156,8 @@ func (w *watch) lookLocked() {
 	}
 }
 
-// ours runs a system call of the lender, whose event is not to be counted if it can be told from others'. Only one at a
-// time: Lent.mu is held.
+// ours runs a system call of the lender, whose event is not counted if it can be distinguished from others'. Only one
+// at a time: Lent.mu is held.
 func (w *watch) ours(call func() error) error {
 	w.mu.Lock()
 	w.lookLocked()
@@ -193,7 +192,7 @@ func (w *watch) read() (n int, err error) {
 	return unix.Read(w.events, w.buffer[:])
 }
 
-// drain takes all events that wait. Nobody else reads them, so that reading does not block.
+// drain takes all events that wait. It is their only reader, so reading does not block.
 func (w *watch) drain() (ours, others bool) {
 	for w.pending() {
 		n, err := w.read()
@@ -220,7 +219,7 @@ const (
 	eventSize    = 24
 )
 
-// whose tells which events of a fanotify buffer are of process and which of another one, or lost.
+// whose reports whether a fanotify buffer has events of process (ours), and of another one or lost ones (others).
 func whose(buffer []byte, process int) (ours, others bool) {
 	for len(buffer) >= eventSize {
 		length := binary.NativeEndian.Uint32(buffer[eventLength:])
@@ -264,7 +263,7 @@ func (w *watch) changed() bool {
 	return different
 }
 
-// close comes before the region's file is closed; what is asked afterwards is what was known.
+// close is called before the region's file is closed. Later calls return what was counted until then.
 func (w *watch) close() error {
 	w.life.Lock()
 	defer w.life.Unlock()

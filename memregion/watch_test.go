@@ -45,7 +45,7 @@ var deeds = map[string]func(file *os.File) error{
 	},
 }
 
-// errand is what a stranger is told: to open the file, to do its deeds, and to close it.
+// errand is a request to a stranger: to open the file, to do the deeds, and to close it.
 type errand struct {
 	Path  string
 	Deeds []string
@@ -205,7 +205,7 @@ func TestALendersOwnWorkIsNoAlteration(t *testing.T) {
 	requireFilled(t, l.Bytes(first), 1)
 }
 
-// TestOwnCallsHideNoForeignOne: an alteration while the lender itself is in a system call on the file is counted all the same.
+// TestOwnCallsHideNoForeignOne: an alteration while the lender itself is in a system call on the file is counted, too.
 func TestOwnCallsHideNoForeignOne(t *testing.T) {
 	for _, kind := range []memregion.WatchKind{memregion.WatchProcess, memregion.WatchEvents} {
 		spec := shmSpec(t, 16*mebibyte)
@@ -230,7 +230,7 @@ func TestOwnCallsHideNoForeignOne(t *testing.T) {
 func TestAlterationsOfThisProcessAreNoticed(t *testing.T) {
 	spec := shmSpec(t, 16*mebibyte)
 	l, _ := watched(t, spec, memregion.WatchProcess)
-	allocate(t, l, 4*mebibyte) // the region grows: calls of the lender, that nobody has looked at
+	allocate(t, l, 4*mebibyte) // the region grows: calls of the lender, before any Look
 	file, err := os.OpenFile(spec.Path, os.O_RDWR, 0)
 	require.NoError(t, err)
 	defer file.Close()

@@ -115,7 +115,7 @@ func TestWindowsThatAreRefused(t *testing.T) {
 	_, err = v.Window(memregion.Range{Offset: 15 * mebibyte, Length: mebibyte})
 	require.ErrorIs(t, err, memregion.ErrRegionShort, "a store into what is not backed would end the process")
 
-	// Somebody put another file in the place of the region's.
+	// Another file takes the place of the region's.
 	aside := filepath.Join(filepath.Dir(spec.Path), "aside")
 	require.NoError(t, os.Rename(spec.Path, aside))
 	require.NoError(t, os.WriteFile(spec.Path, make([]byte, 2*mebibyte), 0o600))

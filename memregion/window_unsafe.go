@@ -12,8 +12,7 @@ import (
 	"github.com/csmsql/csmsql/internal/filelock"
 )
 
-// Window is a borrower's writable map of one range of a region, for an extent that it was granted to write (M8). It is
-// a
+// Window is a borrower's writable map of one range of a region, for an extent that it was granted to write (M8): a
 // second map of the same pages, somewhere else than the region's own, and nothing but them is in it: a store past the
 // grant faults, or hits other memory of the borrower's, but never the region. Close it when the last byte is stored.
 //
@@ -25,8 +24,7 @@ type Window struct {
 }
 
 // writer is the backing opened for writing, once per View: opening costs more than mapping, and each end of such a file
-// is an alteration for everybody's watch (M12), so that there should be one in a borrower's life and not one per
-// window.
+// is an alteration for every other watch (M12). So there is one for a borrower and not one for each window.
 type writer struct {
 	mu   sync.Mutex
 	file *os.File // guarded by mu; nil until the first Window
@@ -150,7 +148,7 @@ func (w *Window) Bytes() []byte {
 // Range is what of the region the window shows.
 func (w *Window) Range() Range { return w.region }
 
-// Shrink unmaps what lies beyond the first length bytes, in whole pages: whoever gives the tail back must not be
+// Shrink unmaps what lies beyond the first length bytes, in whole pages: a writer that gives the tail back must not be
 // able to store into it any more. Slices of Bytes that reach beyond must not be touched again. Errors: ErrBadSize,
 // ErrClosed.
 func (w *Window) Shrink(length int64) error {

@@ -93,8 +93,8 @@ func (c *Cache) Show(memory []byte, offset int64) (hide func()) {
 	}
 }
 
-// Zeroed says that the lender's kernel zeroed pages before somebody gets them, or that they were used before: all
-// of their lines are modified in this cache, with whatever they hold.
+// Zeroed says that the lender's kernel zeroed pages before they are handed out, or that they were used before: all of
+// their lines are modified in this cache, with whatever they hold.
 func (c *Cache) Zeroed(offset, length int64) {
 	c.domain.mu.Lock()
 	defer c.domain.mu.Unlock()
@@ -183,9 +183,9 @@ func (c *Cache) settled(p part) {
 	}
 }
 
-// loses tells that a line which is evicted while it is written may come back older than it went: another domain's
-// cache answers. The adversary does not evict there; decision 0016 is about what happens if it does, and the
-// emulation in package coherence shows it.
+// loses reports whether a line that is evicted while it is written may come back older than it went: another domain's
+// cache answers. The adversary does not evict there; decision 0016 is about what happens if it does, and the emulation
+// in package coherence shows it.
 func (c *Cache) loses() bool { return c.home != nil }
 
 func (c *Cache) held(p part) bool {
@@ -274,7 +274,7 @@ func (c *Cache) forgetIntent() {
 }
 
 // moves runs do over the words of a part, as far as the memory reaches, in pieces between which the runtime may
-// interrupt. A memory that goes away meanwhile ends it: those who read there find out by themselves.
+// interrupt. A memory that goes away meanwhile ends it: its readers notice that themselves.
 func (c *Cache) moves(p part, do func(first, last int64)) {
 	const piece = 1024 // lines
 	last := min(p.last, c.size()/c.line-1)

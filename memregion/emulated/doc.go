@@ -18,11 +18,11 @@
 //
 //   - domain: one machine's caches; here what a Domain of this process has of them. Its programs work on the copy
 //   - line: what is fetched and written back at once, 64 or 128 bytes; written back whole
-//   - shadow: the copy as it was when the line was last fetched or written back. Where copy and shadow differ, somebody
-//     stored: the line is modified
+//   - shadow: the copy as it was when the line was last fetched or written back. Where copy and shadow differ, a
+//     program stored: the line is modified
 //   - fetch: copy and shadow of a line that is not modified become what lies in memory
 //   - drop: write back what is modified, then fetch. Every line is always there, so a dropped one is fetched again at
-//     once: no prefetcher is quicker. One that nobody drops stays as it is, stale or not, for ever
+//     once: no prefetcher is quicker. One that is not dropped stays as it is, stale or not, for ever
 //   - adversary: what hardware does unasked, drawn from a seed: at every call some lines near those in use are written
 //     back early or late, evicted, prefetched
 //   - guest: a process that maps a domain's copy and lets the domain's own process do all of this
@@ -40,8 +40,8 @@
 // # A store that changes nothing
 //
 // It cannot be seen: the copy is as before. A processor would mark the line as modified. It makes no difference where
-// the memory has the same bytes, so whoever gets to write an extent begins with lines for which that holds, or with
-// modified ones: see Cache.Zeroed and Cache.Open.
+// the memory has the same bytes. So a writer of an extent begins with lines for which that holds, or with modified
+// ones: see Cache.Zeroed and Cache.Open.
 //
 // # Locks
 //

@@ -32,7 +32,7 @@ type part struct {
 	first, last int64 // lines
 }
 
-// pendingMost bounds the flushes that nobody fences: the oldest are completed early, as hardware may.
+// pendingMost bounds the flushes that no fence has waited for: the oldest are completed early, as hardware may.
 const pendingMost = 1 << 14
 
 // Moves counts what was done to lines.
@@ -108,7 +108,7 @@ func (d *Domain) complete(p part) {
 	p.cache.settled(p)
 }
 
-// find tells which cache b shows, and from which offset of the region. Requires mu.
+// find returns which cache b shows, and from which offset of the region. Requires mu.
 func (d *Domain) find(b []byte) (*Cache, int64) {
 	at := addressOf(b)
 	i, found := slices.BinarySearchFunc(d.shown, at, func(s shown, at uintptr) int {
@@ -139,7 +139,7 @@ func (d *Domain) disturb(c *Cache) {
 		d.moves.Adversary++
 		switch {
 		case len(c.modified) > 0 && d.random.IntN(2) == 0:
-			// What somebody may have stored is written back before its time, or, if it was forgotten, long after.
+			// A line that may be modified is written back early, or, if it was forgotten, long after.
 			line := d.near(c, c.modified[d.random.IntN(len(c.modified))])
 			c.writeBack(part{c, line, line})
 			if d.random.IntN(2) == 0 && !c.loses() {
@@ -152,7 +152,8 @@ func (d *Domain) disturb(c *Cache) {
 			p.last = p.first + d.random.Int64N(min(8, p.last-p.first+1))
 			p.cache.drop(p)
 		case len(c.recent) > 0:
-			// Clean lines come back, whoever is writing there: the next flush finds them older than what it is to find.
+			// Clean lines come back, whichever domain is writing there: the next flush finds them older than what it is
+			// to find.
 			line := d.near(c, c.recent[d.random.IntN(len(c.recent))])
 			back := part{c, line, min(line+d.random.Int64N(8), c.lines-1)}
 			if !c.loses() || !c.held(back) {

@@ -49,7 +49,8 @@ func fill(b []byte, value byte) {
 	}
 }
 
-// A store is nobody else's before it was flushed, and for a reader not before it has flushed, too; whole lines move.
+// A store is invisible to other domains before it was flushed, and to a reader until its own domain has flushed, too.
+// Whole lines move.
 func TestWhoSeesWhat(t *testing.T) {
 	for _, line := range []int64{64, 128} {
 		memory := aligned(size)
@@ -66,7 +67,7 @@ func TestWhoSeesWhat(t *testing.T) {
 		a.clean(0, 4096)
 		require.Equal(t, bytes.Repeat([]byte{1}, 4096), memory[:4096], line)
 		require.EqualValues(t, 9, memory[4096], "N1: nothing beside it")
-		require.EqualValues(t, 9, b.sees[0], "a stale line that nobody drops stays")
+		require.EqualValues(t, 9, b.sees[0], "a stale line that is not dropped stays")
 		b.acquire(0, 4096)
 		require.True(t, bytes.Equal(bytes.Repeat([]byte{1}, 4096), b.sees[:4096]))
 
@@ -137,7 +138,7 @@ func TestStoresOfEveryPattern(t *testing.T) {
 			a.cache.Zeroed(0, 4096)
 			fill(a.sees[:4096], pattern)
 			for range 20 {
-				a.domain.Flush(a.sees[4096:]) // somebody else's; the adversary is busy
+				a.domain.Flush(a.sees[4096:]) // another extent; the adversary is busy
 			}
 			a.clean(0, 4096)
 			require.True(t, bytes.Equal(bytes.Repeat([]byte{pattern}, 4096), memory[:4096]))
@@ -161,8 +162,8 @@ func TestLateWriteBacks(t *testing.T) {
 	require.NotZero(t, written)
 }
 
-// The adversary fetches lines that nobody asked for: between a flush and the next one a domain gets what others store, line by line, and what it has
-// fetched it keeps. So a flush before the write is worth nothing (the papers' order).
+// The adversary fetches lines unasked: between a flush and the next one a domain gets what others store, line by line,
+// and keeps what it has fetched. So a flush before the write is worth nothing (the papers' order).
 func TestLinesComeBackUnasked(t *testing.T) {
 	memory := aligned(size)
 	a := newMachine("a", 3, 64, memory, nil)
@@ -199,7 +200,7 @@ func TestAFlushIsDoneInPieces(t *testing.T) {
 	for seed := range uint64(50) {
 		memory := aligned(size)
 		a := newMachine("a", seed, 64, memory, nil)
-		fill(a.sees[:4096], 1) // in an extent of which the adversary was told nothing
+		fill(a.sees[:4096], 1) // in an extent that the adversary does not know
 		a.domain.Flush(a.sees[:4096])
 		n := bytes.Count(memory, []byte{1})
 		require.Less(t, n, 4096, "one turn of the adversary is not enough for all")
@@ -313,7 +314,7 @@ func TestWhatADeadProcessLeaves(t *testing.T) {
 	next.Flush(a.sees)
 	next.FenceFull()
 	require.Equal(t, bytes.Repeat([]byte{3}, 128), memory[:128])
-	require.EqualValues(t, 5, memory[4100], "nobody stored it")
+	require.EqualValues(t, 5, memory[4100], "it was not stored")
 }
 
 // The memory may be shorter than the region: its file is cut off, or grows later.

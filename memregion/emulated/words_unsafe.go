@@ -21,7 +21,7 @@ func words(b []byte) []uint64 {
 // addressOf is where b begins, to be compared with other addresses and never turned back into a pointer.
 func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// guarded runs fn on mapped files and reports whether it got to its end: one that somebody made shorter faults.
+// guarded runs fn on mapped files and reports whether it got to its end: access to a file that was truncated faults.
 func guarded(fn func()) (whole bool) {
 	previous := debug.SetPanicOnFault(true)
 	defer debug.SetPanicOnFault(previous)
