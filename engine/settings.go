@@ -158,8 +158,8 @@ func (s *Session) tellDuckDB(before map[string]string) error {
 	if meaning == s.meaning {
 		return nil
 	}
-	told := setting.Tell(before, s.settings.Given)
-	if err := s.conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(s.settings.Zone()) + ";" + told); err != nil {
+	changes := setting.SetStatements(before, s.settings.Given)
+	if err := s.conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(s.settings.Zone()) + ";" + changes); err != nil {
 		return err
 	}
 	s.meaning = meaning

@@ -24,7 +24,7 @@ func (f CatalogFunc) Table(catalog, schema, name string) *Table { return f(catal
 type Table struct {
 	Schema, Name string
 	Columns      []string // all names, in their order; the caller keeps them
-	Of           any      // what the catalog knows of it beside, for whoever reads the bound tree
+	Of           any      // what else the catalog knows of it, for readers of the bound tree
 }
 
 // Statement is a bound text.

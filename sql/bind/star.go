@@ -29,7 +29,8 @@ func WithoutExclude(sql string) (blanked string, ok bool) {
 	return string(out), ok
 }
 
-// excluded reads EXCLUDE (a, b) or EXCLUDE a behind a star, and tells where it ends. Names with a table are not taken.
+// excluded reads EXCLUDE (a, b) or EXCLUDE a behind a star, and returns where it ends. Names with a table are not
+// taken.
 func excluded(sql string, at int) (names []string, end int) {
 	t := lex.PostgreSQL.Next(sql, at)
 	if !t.Is("exclude") {

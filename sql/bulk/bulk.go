@@ -1,4 +1,4 @@
-// Package bulk tells INSERTs that list nothing but constants, which load rows and are long.
+// Package bulk recognizes INSERTs that list nothing but constants, which load rows and are long.
 //
 //	INSERT INTO t (a, b) VALUES (1, 'x'), (-2.5, NULL), …  ─ Constants ─► true: no parser finds anything in it
 //

@@ -106,7 +106,7 @@ func isTimeZone(name []*pg.Node) bool {
 	return len(name) > 0 && name[len(name)-1].GetString_().GetSval() == "timezone"
 }
 
-// bare tells what a field or an element can be asked of, (…).f and (…)[1], without parentheses but the deparser's own.
+// bare reports whether a field or an element of n, (…).f or (…)[1], needs no parentheses but the deparser's own.
 func bare(n *pg.Node) bool {
 	switch x := n.GetNode().(type) {
 	case *pg.Node_ColumnRef:

@@ -227,7 +227,7 @@ func (r *translation) positive(c *call) {
 	}
 }
 
-// nested tells of an operand's first token whether it is that of an array of arrays.
+// nested reports whether an operand's first token is that of an array of arrays.
 func (r *translation) nested(array lex.Token) bool {
 	open := r.next(array.End())
 	return array.Is("array") && open.Is("[") && r.next(open.End()).IsAny("[", "array")

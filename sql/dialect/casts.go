@@ -283,7 +283,7 @@ const textName = pgcatalog.TranslatedPrefix + "text"
 
 func isText(kind lex.Token) bool { return kind.IsAny("text", "varchar") }
 
-// hasText tells of an operand whose text is the same in any case, or that is of the type that the cast says.
+// hasText reports whether an operand's text is the same in any case, or the operand is of the cast's own type.
 func hasText(t lex.Token) bool {
 	return t.Kind == lex.Parameter || t.Kind == lex.String || t.Kind == lex.Number || t.IsAny("null", "true", "false")
 }

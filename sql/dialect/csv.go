@@ -37,7 +37,7 @@ func InFile(file string, err error) error {
 
 // CSVFailure is what DuckDB says of a bad row of a CSV file, in few words: the file, the line and the column, what is
 // wrong, and the line itself; nil: it is about something else. DuckDB knows the file if the caller does not, and
-// advises on options that nobody gave.
+// advises on options that were not given.
 func CSVFailure(file string, d *duckdb.Error) *sqlerror.Error {
 	text := d.Message + "\n" + d.HintText
 	line := CSVLine.FindStringSubmatch(text)
@@ -79,7 +79,7 @@ func csvMessage(text string) string {
 		if strings.HasPrefix(strings.ToLower(line), "possible ") || strings.HasPrefix(line, "file =") {
 			break
 		}
-		if strings.HasPrefix(line, "* ") { // advice on options that nobody gave
+		if strings.HasPrefix(line, "* ") { // advice on options that were not given
 			continue
 		}
 		if line = strings.TrimSpace(csvRepeated.ReplaceAllString(line, "")); line != "" && !CSVLine.MatchString(line) {

@@ -14,7 +14,7 @@ import (
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-var update = flag.Bool("update", false, "write testdata anew")
+var update = flag.Bool("update", false, "rewrite testdata")
 
 // translated is what DuckDB is given for a query.
 func translated(text string) (string, error) {
@@ -131,7 +131,7 @@ func TestFromDuckDB(t *testing.T) {
 	}
 }
 
-// A bad row of a CSV file is told in few words.
+// A bad row of a CSV file is described in few words.
 func TestInFile(t *testing.T) {
 	err := dialect.InFile("a.csv", &duckdb.Error{State: "22P02", Message: "CSV Error on Line: 7\nOriginal Line: x,y\nError when converting column \"b\". Could not convert string \"y\" to 'INTEGER'\n\nColumn b is being converted as type INTEGER", Byte: -1})
 	var e *sqlerror.Error

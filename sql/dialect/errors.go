@@ -132,7 +132,7 @@ var familiar = []struct {
 	{regexp.MustCompile(`\bchar_typed\b`), "to_char"},             // pgcatalog
 }
 
-// internal are names of our own that DuckDB proposes to whoever mistypes another.
+// internal matches the engine's own names, which DuckDB proposes for mistyped ones.
 var internal = regexp.MustCompile(`\b(?:csm_schema|csm_relation|csm_column|csm_constraint|csm_index|csm_index_column|csm_sequences|csm_comment|csm_type|csm_label|csm_function|csm_parameter|csm_scan|csm_table|csm_catalogs|pg_compat|information_compat|pg_quiet|pg_session)\b`)
 
 var (
@@ -154,7 +154,7 @@ func hintOf(d *duckdb.Error) string {
 		if spelling.Distance(strings.ToLower(name), strings.ToLower(near[1])) > spelling.Near(name) {
 			return ""
 		}
-		return strings.Replace(d.HintText, `"main.`, `"`, 1) // DuckDB's schema of functions and types, which nobody writes
+		return strings.Replace(d.HintText, `"main.`, `"`, 1) // DuckDB's own schema, which users do not write
 	}
 	return PostgresWords(strings.Replace(d.HintText, ": : ", ": ", 1)) // what DuckDB 1.5 writes of a table that has a name of its own
 }

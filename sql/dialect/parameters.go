@@ -52,7 +52,7 @@ type RowText struct {
 	Column int
 }
 
-// ReadRows looks at the tree of an INSERT's query; ok is false when only planning tells how many columns it has.
+// ReadRows looks at the tree of an INSERT's query; ok is false when only planning shows how many columns it has.
 func ReadRows(tree *pg.ParseResult) (source RowSource, ok bool) {
 	if tree == nil || len(tree.Stmts) != 1 {
 		return source, false

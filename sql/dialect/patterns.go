@@ -23,7 +23,7 @@ func (r *translation) pattern(t lex.Token) int {
 
 const similarRefused = "SIMILAR TO with a pattern that is no constant is not supported"
 
-// isOperator tells of operators that bind more tightly than LIKE.
+// isOperator reports whether t is an operator that binds more tightly than LIKE.
 func isOperator(t lex.Token) bool {
 	return t.Kind == lex.Symbol && strings.IndexByte("~!@#^&|`?+-*/%", t.Text[0]) >= 0
 }

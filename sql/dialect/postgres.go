@@ -585,7 +585,7 @@ func (r *translation) callEnd(at int) int {
 	}
 }
 
-// isAlias tells of a word behind FROM whether it may be a table's alias without AS.
+// isAlias reports whether a word behind FROM may be a table's alias without AS.
 func isAlias(t lex.Token) bool {
 	name := lex.Fold(t.Text)
 	return !noOperand[name] && clauses[name] == inNothing && !notAliases[name]

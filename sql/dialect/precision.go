@@ -10,7 +10,7 @@ import (
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
 
-// isTimes tells of a type's first word whether it is that of a time or an interval.
+// isTimes reports whether a type's first word is that of a time or an interval.
 func isTimes(kind lex.Token) bool { return kind.IsAny("timestamp", "timestamptz", "time", "interval") }
 
 // floats are the names of types with a floating point.

@@ -10,12 +10,12 @@ import (
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// What the engine keeps in DuckDB for itself has no name for users: their texts are looked through before anybody plans
-// them, because DuckDB, which would find it, cannot be told whose words it reads. What is written for DuckDB in their
-// place names it freely.
+// What the engine keeps in DuckDB for itself has no name for users. Their texts are checked before they are planned:
+// DuckDB would find the name, and cannot distinguish a user's text from the engine's. What is written for DuckDB in
+// their place may use such names.
 //
-// A name that is put together, as query_table('csm_' || 'relation'), is not seen here. The functions that take one look
-// at it themselves (pgcatalog).
+// A name that is computed, as in query_table('csm_' || 'relation'), is not found here. The functions that take one
+// check it themselves (pgcatalog).
 
 // RefuseReserved is the error of a text that names what is the engine's own: the one that it would get if there were no
 // such thing.

@@ -121,7 +121,7 @@ func (r *translation) rowAt(t lex.Token) *call {
 	return c
 }
 
-// isRow tells a row of several columns from a query in parentheses.
+// isRow distinguishes a row of several columns from a query in parentheses.
 func (c *call) isRow() bool {
 	return len(c.commas) > 0 && len(c.arguments) == len(c.commas)+1 &&
 		!c.arguments[0].IsAny("select", "with", "values", "from", "table")
@@ -138,7 +138,7 @@ func (r *translation) columnsOf(c *call) []string {
 	return append(list, strings.TrimSpace(r.sql[from:c.closing]))
 }
 
-// isConstant tells of a row's column that is a number or a string.
+// isConstant reports whether a row's column is a number or a string.
 func (r *translation) isConstant(c *call, i int) bool {
 	first := c.arguments[i]
 	return i < len(c.single) && c.single[i] && (first.Kind == lex.Number || first.Kind == lex.String)

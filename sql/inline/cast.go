@@ -21,8 +21,8 @@ import (
 type Domain struct {
 	Name string
 	Base Type
-	// Free: it allows all values of its base type. Of others the database is told what it does with a value, under the
-	// name of the type, where it is to be a function of one parameter.
+	// Free: it allows all values of its base type. For other domains, the database must have a function of one
+	// parameter with the type's name, which applies the domain to a value.
 	Free bool
 }
 

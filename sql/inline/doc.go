@@ -32,5 +32,5 @@
 // # What it does not do
 //
 // It knows no types: an argument is cast to the type of its parameter, and no function is chosen by the types of
-// arguments. It does not look names up: whoever calls it does (Find).
+// arguments. It does not look names up: the caller does (Find).
 package inline

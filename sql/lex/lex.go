@@ -14,7 +14,7 @@ const (
 	DuckDB                    // DuckDB's lexer, of version 1.5
 )
 
-// Kind tells what a token is.
+// Kind is the kind of a token.
 type Kind uint8
 
 const (
@@ -87,7 +87,7 @@ func (d Dialect) Next(sql string, at int) Token {
 	return Token{sql[at:stop], at, k}
 }
 
-// measure tells the kind of the token at at and where it ends; less than zero: it does not.
+// measure returns the kind of the token at at and where it ends; less than zero: it does not.
 func (d Dialect) measure(sql string, at int) (Kind, int) {
 	c, next := sql[at], byte(0)
 	if at+1 < len(sql) {

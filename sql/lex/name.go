@@ -8,7 +8,7 @@ func IsLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' |
 // IsDigit reports whether the byte is a decimal digit.
 func IsDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// OnlyDigits tells of no other character.
+// OnlyDigits reports whether s has no other character.
 func OnlyDigits(s string) bool {
 	for i := range len(s) {
 		if !IsDigit(s[i]) {

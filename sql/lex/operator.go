@@ -74,7 +74,7 @@ func operatorEnd(sql string, t Token) int {
 	return stop
 }
 
-// IsOperatorPart tells of a byte that an operator may have.
+// IsOperatorPart reports whether an operator may have the byte.
 func IsOperatorPart(c byte) bool { return strings.IndexByte("~!@#^&|`?+-*/%<>=", c) >= 0 }
 
 // EndsOperand reports whether t, behind before, may be the end of an operand: then an operator that follows stands

@@ -10,7 +10,7 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// An operator on patterns is one between two operands; its text is told with it.
+// An operator on patterns stands between two operands; it is returned with its text.
 func TestOperators(t *testing.T) {
 	for sql, want := range map[string]string{
 		"SELECT a ~ 'b', a !~ b, a~*b, a !~* $1":                                    "~ [~]  !~ [!~]  ~* [~*]  !~* [!~*]",

@@ -8,7 +8,7 @@ import (
 	"github.com/csmsql/csmsql/internal/invariants"
 )
 
-// Found tells tests of every token that is looked for.
+// Found notifies tests of every token that is looked for.
 var Found invariants.Probe[Finding]
 
 // Finding says that the token at a byte of a text was looked for. The text is as it was given: a whole one or a part.

@@ -138,7 +138,7 @@ func (r *reader) write(value string, quoted bool) bool {
 	return true
 }
 
-// isPlain tells of a value that nothing but itself is to be seen in, so that most arrays do not grow.
+// isPlain reports whether a value needs no quotes in an array, so that most arrays do not grow.
 func isPlain(text string) bool {
 	if text == "" || strings.EqualFold(text, "null") {
 		return false

@@ -75,7 +75,7 @@ func Plain(read *lex.Text) (string, edit.List, error) {
 	return text, made, nil
 }
 
-// belongs tells of a byte that a quote, or a digit, right behind it might be taken for a part of.
+// belongs reports whether a quote or a digit right behind the byte might be read as part of the same token.
 func belongs(c byte) bool {
 	return c == '\'' || c == '"' || c == '$' || lex.IsLetter(c) || lex.IsDigit(c)
 }

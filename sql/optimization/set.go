@@ -48,7 +48,7 @@ var table = []struct {
 	{Distribution, "distribution", "a query is run by the node that was asked, whatever csm.distribute says"},
 	{Colocation, "colocation", "it is not made use of that equal keys of tables that are split by hash lie on one node"},
 	{Shuffle, "shuffle", "the parts of a query exchange no rows by hash, whatever csm.shuffle says"},
-	{KeptPlans, "keptplans", "every statement is planned anew, as with plan_cache_mode = force_custom_plan"},
+	{KeptPlans, "keptplans", "every statement is replanned, as with plan_cache_mode = force_custom_plan"},
 	{Views, "views", "views are left to DuckDB: no condition on their columns reaches the tables behind them"},
 	{Constants, "constants", "DuckDB evaluates the VALUES of an INSERT, and each transaction's rows become a chunk"},
 	{Indexes, "indexes", "all rows are looked at, although chunks are sorted by keys and indexes"},

@@ -15,7 +15,7 @@
 //
 // # Invariants
 //
-//   - PA1: what Read wrote means the same to Reference, whoever reads it wherever.
+//   - PA1: what Read wrote means the same to Reference, in every place and on every node.
 //   - PA2: no text has another meaning because of Read, but one with AT ( VERSION or TIMESTAMP => behind a name, which
 //     was an error.
 //

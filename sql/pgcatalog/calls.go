@@ -61,7 +61,7 @@ func Calls(sql string) bool {
 	return false
 }
 
-// isCommand tells that what comes before DESC makes it DESCRIBE, and no order.
+// isCommand reports whether the text before DESC makes it DESCRIBE, and no order.
 func isCommand(before string) bool {
 	before = strings.TrimRight(before, " \t\r\n")
 	ends := func(mark string) bool { return strings.HasSuffix(before, mark) }

@@ -35,8 +35,8 @@ func ColumnNames(parsed *pg.ParseResult) []string {
 }
 
 // ColumnTypes are the type OIDs that PostgreSQL gives to result columns of a catalog query where DuckDB's type is
-// wider: oid, regproc, xid, name and "char"; 0 for all others. It is nil if the columns cannot be told from the text,
-// or if this is no catalog query.
+// wider: oid, regproc, xid, name and "char"; 0 for all others. It is nil if the text does not determine the columns, or
+// if this is no catalog query.
 func ColumnTypes(parsed *pg.ParseResult) []uint32 {
 	m, err := data()
 	if err != nil || !IsCatalogQuery(parsed) || len(parsed.Stmts) == 0 {

@@ -16,8 +16,8 @@
 //
 // Everything that says what the catalogs contain is data: every column of every system relation (columns.tsv, taken
 // from PostgreSQL 15), static rows, the SELECTs that make rows of relations, the macros. Code only loads it and
-// translates queries. A relation that nobody gave rows is an empty table with the right columns, so that a query over
-// it works.
+// translates queries. A relation for which there are no rows is an empty table with the right columns, so that a query
+// over it works.
 //
 // # Words
 //

@@ -3,8 +3,8 @@ package pgcatalog
 import "strings"
 
 // ErrorState is the SQLSTATE of an error that one of our macros raised in a catalog query, found by its message; ok is
-// false for messages that are not ours. DuckDB gives such errors no state of their own, and drivers tell an unknown
-// type from a real failure by it.
+// false for messages that are not ours. DuckDB gives such errors no state of their own, and drivers distinguish an
+// unknown type from a real failure by it.
 func ErrorState(message string) (state string, ok bool) {
 	for _, e := range raised {
 		if strings.HasPrefix(message, e.prefix) && strings.HasSuffix(message, e.suffix) {

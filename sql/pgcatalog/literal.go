@@ -31,8 +31,8 @@ func columnLiteral(values []*string) string {
 	return b.String()
 }
 
-// plain escapes v for a string literal. The two marks, which nobody types, and zero bytes, which SQL cannot carry,
-// become spaces.
+// plain escapes v for a string literal. The two marks, which are not expected in values, and zero bytes, which SQL
+// cannot carry, become spaces.
 func plain(v string) string { return escapes.Replace(v) }
 
 var escapes = strings.NewReplacer("'", "''", separator, " ", nullMark, " ", "\x00", " ")

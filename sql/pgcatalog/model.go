@@ -112,7 +112,7 @@ func (m *model) loadColumns() error {
 	return nil
 }
 
-// narrowTypes have a representation of their own in PostgreSQL's protocol that DuckDB's types do not tell.
+// narrowTypes have a representation of their own in PostgreSQL's protocol, and no counterpart in DuckDB.
 var narrowTypes = map[string]uint32{"oid": 26, "regproc": 24, "xid": 28, "name": 19, "char": 18}
 
 // noteType keeps the type of a column's name, 0 if relations do not agree on it.

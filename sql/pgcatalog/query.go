@@ -157,7 +157,7 @@ func (s *search) relation(v *pg.RangeVar) bool {
 }
 
 // commonTables collects the names of WITH queries: they hide system relations that are named without schema. Names
-// count in the whole text, not only where they are in scope: nobody calls his WITH query pg_class.
+// count in the whole text, not only where they are in scope: in practice no WITH query is called pg_class.
 func commonTables(parsed *pg.ParseResult) map[string]bool {
 	names := map[string]bool{}
 	for m := range tree.All(parsed.ProtoReflect()) {

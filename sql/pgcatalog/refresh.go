@@ -95,8 +95,9 @@ func schemaOID(s Schema) uint32 {
 	return 1<<30 | h.Sum32()>>2
 }
 
-// Refresh tells the connection that exec belongs to what exists: whole, and cheap enough to be called whenever a
-// catalog query comes and the catalog's revision has changed since (P4). The system's own schemas need not be listed.
+// Refresh gives the connection that exec belongs to the list of all existing objects. It is cheap enough to be called
+// whenever a catalog query comes and the catalog's revision has changed since (P4). The system's own schemas need not
+// be listed.
 func Refresh(exec func(sql string) error, relations []Relation, types []Type, schemas []Schema,
 	databaseName string) error {
 	oids := map[string]uint32{}

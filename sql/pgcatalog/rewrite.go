@@ -13,7 +13,7 @@ import (
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
-// errOtherwise is of a query that the deparser writes as another one, which nobody has seen yet (P7).
+// errOtherwise is for a query that the deparser writes as another one (P7). No such query is known.
 var errOtherwise = sqlerror.New("0A000", "the query cannot be translated for the system catalogs").
 	WithHint("Write its parts as sub-queries, or ask the catalogs by themselves.")
 

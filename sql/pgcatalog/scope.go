@@ -39,8 +39,7 @@ func (w *rewriter) addTo(s scope, n *pg.Node) {
 	}
 }
 
-// catalogOf is the catalog whose system column is named; nil: it is a column of something else, or nobody can say of
-// which.
+// catalogOf is the catalog whose system column is named; nil: it is a column of something else, or ambiguous.
 func (w *rewriter) catalogOf(c *pg.ColumnRef) *systemRelation {
 	qualifier := ""
 	if len(c.Fields) > 1 {

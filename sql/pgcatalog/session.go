@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Session is what the session functions and pg_settings tell about a connection.
+// Session is what the session functions and pg_settings show of a connection.
 type Session struct {
 	User      string
 	ProcessID uint32
@@ -29,7 +29,8 @@ type Prepared struct {
 	FromSQL         bool
 }
 
-// SetPrepared tells the connection what is prepared: before a query that reads pg_prepared_statements is planned.
+// SetPrepared gives the connection the list of prepared statements, before a query that reads pg_prepared_statements is
+// planned.
 func SetPrepared(exec func(sql string) error, list []Prepared) error {
 	rows := make([]string, len(list))
 	for i, p := range list {
@@ -49,8 +50,9 @@ func SetPrepared(exec func(sql string) error, list []Prepared) error {
 	return nil
 }
 
-// SetSession tells the connection that exec belongs to who it is: when it starts, and whenever a setting or the search
-// path changes. It uses session variables, which are cheap, private to the connection and no part of a transaction.
+// SetSession gives the connection that exec belongs to its session's data: when it starts, and whenever a setting or
+// the search path changes. It uses session variables, which are cheap, private to the connection and no part of a
+// transaction.
 func SetSession(exec func(sql string) error, s Session) error {
 	path := make([]string, len(s.SearchPath))
 	for i, name := range s.SearchPath {
@@ -71,7 +73,7 @@ func SetSession(exec func(sql string) error, s Session) error {
 	return nil
 }
 
-// SetListening tells the connection which channels it listens to.
+// SetListening gives the connection the channels that it listens to.
 func SetListening(exec func(sql string) error, channels []string) error {
 	list := make([]string, len(channels))
 	for i, channel := range channels {
@@ -80,8 +82,8 @@ func SetListening(exec func(sql string) error, channels []string) error {
 	return exec("SET VARIABLE csm_listening = CAST([" + strings.Join(list, ", ") + "] AS VARCHAR[])")
 }
 
-// ShowNames tells the connection which of DuckDB's databases shows its names as the users' database's; "" is the one
-// that all share.
+// ShowNames gives the connection the one of DuckDB's databases whose names are shown as those of the users' database;
+// "" is the one that all share.
 func ShowNames(exec func(sql string) error, shown string) error {
 	if shown == "" {
 		return exec("RESET VARIABLE csm_names")

@@ -9,15 +9,15 @@
 //	data/postgresql.tsv   every setting of PostgreSQL 15, as a server of it lists them in pg_settings (data/extract.sh)
 //	policy.go             what each of those that a session may set is here: kept, or fixed
 //	ours.go               the settings that PostgreSQL hides, and those of csmsql
-//	meaning.go            DuckDB's that say what a text means: Meaning, of a plan's key; Tell, what DuckDB is told
+//	meaning.go            DuckDB's that say what a text means: Meaning, of a plan's key; SetStatements, for DuckDB
 //
 // # Words
 //
 // A value is a setting's text in its base unit, as pg_settings.setting has it: 7000 for a statement_timeout of 7s. What
 // is shown of it is what SHOW says. A setting is kept if each of its values has its effect. It is fixed if it can be
 // set to nothing but the values whose effect is what is done here anyway: clients and dumps send such settings to make
-// sure. It is the server's if no session may set it. A placeholder is a setting of nobody's, name.name, which
-// PostgreSQL keeps for whoever asks for it.
+// sure. It is the server's if no session may set it. A placeholder is an undefined setting, name.name, which PostgreSQL
+// keeps for clients that use it.
 //
 // # Invariants
 //
@@ -29,5 +29,5 @@
 // # What it does not do
 //
 // It keeps no session's values and gives them no effect: package engine does. It knows no time zones and no schemas;
-// whoever keeps those settings checks what they name.
+// the owner of those settings checks what they name.
 package setting

@@ -33,11 +33,11 @@ func nearest(name string) (near string) {
 	return near
 }
 
-// Ours is the prefix of the settings of csmsql; nobody else may make some up.
+// Ours is the prefix of the settings of csmsql; there are no placeholders with it.
 const Ours = "csm."
 
-// Placeholder reports whether a name that no setting has may be kept for whoever asks for it, as PostgreSQL keeps
-// settings of extensions that it does not know; the error says why not.
+// Placeholder returns nil if a name that no setting has may be a placeholder, as PostgreSQL keeps settings of
+// extensions that it does not know; the error says why not.
 func Placeholder(name string) error {
 	parts := strings.Split(name, ".")
 	switch {

@@ -9,8 +9,8 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// DuckDB has settings that say what the text of a query means. They are a session's, as PostgreSQL's are, and whoever
-// runs a part of its query has to have them.
+// DuckDB has settings that say what the text of a query means. They belong to a session, as PostgreSQL's do, and every
+// node that runs a part of its query needs them.
 
 // ofDuckDB are those of them that a session may set.
 func ofDuckDB() (list []*Setting) {
@@ -55,7 +55,8 @@ var meanings = func() (names []string) {
 	return names
 }()
 
-// Meaning tells the values apart by which the same text means different things to DuckDB; of the defaults it is empty.
+// Meaning distinguishes the values by which the same text means different things to DuckDB; of the defaults it is
+// empty.
 func Meaning(values map[string]string) string {
 	out := ""
 	for _, name := range meanings {
@@ -72,7 +73,7 @@ func Changed(values map[string]string) string {
 	return name
 }
 
-// CopyMeaning puts those of the values that Meaning tells apart into to.
+// CopyMeaning puts those of the values that Meaning distinguishes into to.
 func CopyMeaning(to, values map[string]string) {
 	for _, name := range meanings {
 		if value, ok := values[name]; ok {
@@ -102,8 +103,8 @@ func ReadMeaning(to, values map[string]string) error {
 	return nil
 }
 
-// Tell is what DuckDB is to be told where it has the values of before; empty: nothing.
-func Tell(before, now map[string]string) string {
+// SetStatements returns the SET statements that take DuckDB from the values before to those now; empty: there are none.
+func SetStatements(before, now map[string]string) string {
 	var b strings.Builder
 	for _, name := range meanings {
 		s := Find(name)

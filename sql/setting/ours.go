@@ -10,7 +10,7 @@ const (
 	Verify          = "csm.verify"
 	TimeZone        = "timezone"
 	PlanCacheMode   = "plan_cache_mode"
-	ForceCustomPlan = "force_custom_plan" // every statement is planned anew
+	ForceCustomPlan = "force_custom_plan" // every statement is replanned
 )
 
 // hidden are settings that PostgreSQL has and does not list.

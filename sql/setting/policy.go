@@ -10,7 +10,7 @@ var kept = []string{
 	"transaction_read_only",
 }
 
-// defaults are those that are not PostgreSQL's own: what is done here, and what a server tells of itself.
+// defaults are those that are not PostgreSQL's own: what is done here, and what a server says of itself.
 var defaults = map[string]string{
 	"client_encoding": "UTF8", "server_encoding": "UTF8", "server_version": "15.0", "server_version_num": "150000",
 	"TimeZone": "Etc/UTC", "log_timezone": "Etc/UTC", "search_path": "public", "max_connections": "100",

@@ -58,7 +58,7 @@ var orders = map[string]string{"mdy": "MDY", "dmy": "DMY", "ymd": "YMD", "us": "
 // styles are its words for how dates are shown.
 var styles = []string{"iso", "sql", "postgres", "german"}
 
-// dateStyleWord tells what a word of DateStyle says: an order, a style, or neither.
+// dateStyleWord returns what a word of DateStyle says: an order, a style, or neither.
 func dateStyleWord(word string) (order, style string) {
 	switch {
 	case strings.HasPrefix(word, "euro"): // and whatever follows, as in PostgreSQL

@@ -111,7 +111,7 @@ func TestValuesAsPostgreSQLHasThem(t *testing.T) {
 		value, err := s.ReadText(setting.Values{}, c.text)
 		found := s.Show(value)
 		if err != nil {
-			found = told(err)
+			found = errorText(err)
 		}
 		require.Equal(t, c.want, found, "%s = %q", c.name, c.text)
 	}
@@ -122,7 +122,7 @@ func TestValuesAsPostgreSQLHasThem(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, []string{"a", "B c", `d"e`, ""}, names)
 	_, err = setting.Find("work_mem").Read(setting.Values{}, "1", "2")
-	require.Equal(t, "22023 SET work_mem takes only one argument", told(err))
+	require.Equal(t, "22023 SET work_mem takes only one argument", errorText(err))
 }
 
 // Compared with a PostgreSQL 15 by hand: what a value of DateStyle does not say is as it was, or after DEFAULT as RESET brings it back.
@@ -143,7 +143,7 @@ func TestDateStyleOf(t *testing.T) {
 	} {
 		value, err := style.ReadText(of, c.text)
 		if err != nil {
-			value = told(err)
+			value = errorText(err)
 		}
 		require.Equal(t, c.want, value, "%q", c.text)
 	}
@@ -160,7 +160,7 @@ func TestUnknownNames(t *testing.T) {
 		"my.":              `42602 invalid configuration parameter name "my." [Custom parameter names must be two or more simple identifiers separated by dots.]`,
 		"my.1x":            `42602 invalid configuration parameter name "my.1x" [Custom parameter names must be two or more simple identifiers separated by dots.]`,
 	} {
-		require.Equal(t, want, told(setting.Placeholder(name)))
+		require.Equal(t, want, errorText(setting.Placeholder(name)))
 	}
 	for _, name := range []string{"my.x", "request.jwt.claims", "Ä.ö"} {
 		require.NoError(t, setting.Placeholder(name))
@@ -192,7 +192,7 @@ func state(err error) string {
 	return e.State
 }
 
-func told(err error) string {
+func errorText(err error) string {
 	var e *sqlerror.Error
 	if !errors.As(err, &e) {
 		return ""

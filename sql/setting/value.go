@@ -82,8 +82,8 @@ func (s *Setting) check(value string) error {
 	return e
 }
 
-// parseBool takes what PostgreSQL takes: true, yes, on, 1, their opposites, and what each of them begins with, if that
-// tells them apart.
+// parseBool takes what PostgreSQL takes: true, yes, on, 1, their opposites, and every prefix that distinguishes one of
+// them.
 func (s *Setting) parseBool(text string) (string, error) {
 	word := strings.ToLower(text)
 	for _, b := range []struct {

@@ -20,7 +20,7 @@ type Error struct {
 	Cause       error
 }
 
-// Object is what an error is about, where clients are told of it by name. Each name may be empty.
+// Object is the object of an error, whose names are sent to clients. Each name may be empty.
 type Object struct{ Schema, Table, Column, Constraint string }
 
 // New is an error of a state with a message.

@@ -116,7 +116,7 @@ func (c *cursor) truncate() (any, error) {
 	return t, c.finish()
 }
 
-const alterAdvice = "Make the table anew with CREATE OR REPLACE TABLE … AS SELECT …"
+const alterAdvice = "Recreate the table with CREATE OR REPLACE TABLE … AS SELECT …"
 
 func (c *cursor) alter() (any, error) {
 	object, ok := c.object()

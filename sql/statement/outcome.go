@@ -22,7 +22,7 @@ func EndsBlock(head any) bool {
 	return false
 }
 
-// MakesRoom tells statements after which a session keeps less, or no more, than before.
+// MakesRoom reports whether a session keeps less, or no more, after a statement than before.
 func MakesRoom(head any) bool {
 	switch head.(type) {
 	case *Commit, *Rollback, *RollbackTo, *Deallocate, *Discard, *CloseCursor, *Set:

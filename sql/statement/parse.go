@@ -33,7 +33,7 @@ func ParseTree(read *lex.Text, known *pg.ParseResult) (*Statement, error) {
 	head, err := c.head()
 	s.Head = head
 	if s.Constants = c.constants > 0 && err == nil; s.Constants {
-		return s, nil // there is nothing to find out, and nobody needs its tree
+		return s, nil // there is nothing to find out, and its tree is not needed
 	}
 	if _, insert := head.(*Insert); known == nil && (!insert || err != nil || len(read.SQL) < bulkBytes) {
 		s.parseTree()
@@ -70,8 +70,8 @@ func ParseTree(read *lex.Text, known *pg.ParseResult) (*Statement, error) {
 	return s, nil
 }
 
-// bulkBytes is how long an INSERT is when it gets no tree: a tree costs a microsecond per value, nobody needs an
-// INSERT's, and the query in it is parsed where it is planned.
+// bulkBytes is how long an INSERT is when it gets no tree: a tree costs a microsecond per value, an INSERT's is not
+// needed, and the query in it is parsed where it is planned.
 const bulkBytes = 8 << 10
 
 func (s *Statement) parseTree() {
@@ -184,7 +184,7 @@ func (c *cursor) head() (any, error) {
 		return &Select{}, nil
 	}
 	if t.Kind != lex.Word {
-		return &Private{}, nil // which is nobody's
+		return &Private{}, nil // without a verb
 	}
 	switch verb := lex.Fold(t.Text); verb {
 	case "select", "values", "table", "from", "describe", "desc", "summarize", "pivot", "pivot_wider", "unpivot", "pivot_longer":
@@ -268,7 +268,7 @@ const rolesAdvice = "There is one role, which may do everything."
 
 // refusals are statements of PostgreSQL that are understood and not supported, with what to do instead.
 var refusals = map[string]string{
-	"notify": "Notifications come of tables: LISTEN csm_table_NAME is told of each new version of one.",
+	"notify": "Only tables send notifications: LISTEN csm_table_NAME receives one for each new version of a table.",
 	"lock":   "Leave it out: every transaction reads a snapshot, and a conflicting commit fails with 40001 and can be repeated.",
 	"grant":  rolesAdvice, "revoke": rolesAdvice, "reassign": rolesAdvice, "security": rolesAdvice,
 	"cluster": "CREATE OR REPLACE TABLE … AS SELECT … ORDER BY stores rows in another order.",

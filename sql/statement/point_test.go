@@ -15,7 +15,7 @@ func TestErrorsPointAtNames(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		at   int
-	}{{"ȺȺȺȺȺȺȺȺ", 21}, {"t", 40}, {"t'", 49}, {"v", 0}, {"nobody", 0}} {
+	}{{"ȺȺȺȺȺȺȺȺ", 21}, {"t", 40}, {"t'", 49}, {"v", 0}, {"absent", 0}} {
 		var e *sqlerror.Error
 		require.ErrorAs(t, s.PointAt(missing, c.name), &e)
 		require.Equal(t, c.at, e.At, c.name)

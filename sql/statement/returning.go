@@ -54,7 +54,7 @@ func ListItems(list string) (items []string, err error) {
 // clausesOfQueries begin what follows a select list; all are reserved words.
 var clausesOfQueries = []string{"from", "where", "group", "having", "order", "limit", "offset", "fetch", "for", "union", "intersect", "except", "window", "into", "qualify"}
 
-// aliased tells a name, which may be that of the column.
+// aliased reports whether t is a name, which may be that of the column.
 func aliased(t lex.Token) bool { return t.Kind == lex.Word || t.Kind == lex.Quoted }
 
 // ends reports whether an expression may end with a token, so that a name behind it is an alias.

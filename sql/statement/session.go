@@ -293,7 +293,7 @@ func (c *cursor) reset() (any, error) {
 	return &Set{Name: name, Default: true, Reset: true}, c.finish()
 }
 
-// show tells DuckDB's SHOW TABLES, which is a query, from PostgreSQL's SHOW of a setting.
+// show distinguishes DuckDB's SHOW TABLES, which is a query, from PostgreSQL's SHOW of a setting.
 func (c *cursor) show() (any, error) {
 	t := c.peek(0)
 	switch {

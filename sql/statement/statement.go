@@ -217,7 +217,7 @@ type Drop struct {
 	Signatures        [][]string // of functions: the types of their parameters; nil: none are said
 }
 
-// Truncate empties tables, and with Restart has their columns count anew.
+// Truncate empties tables, and with Restart restarts the sequences of their columns.
 type Truncate struct {
 	Names   []Name
 	Cascade bool // and what refers to them
@@ -270,7 +270,7 @@ type SetPlacement struct {
 	Placement string
 }
 
-// SetStorage is ALTER TABLE … SET (name = value, …), or RESET (name, …); nobody has looked at what the names mean.
+// SetStorage is ALTER TABLE … SET (name = value, …), or RESET (name, …); the names are not checked.
 type SetStorage struct {
 	Name     Name
 	IfExists bool
@@ -278,7 +278,7 @@ type SetStorage struct {
 	Reset    []string
 }
 
-// Reload makes rows of a table anew that lie nowhere any more, from where they came.
+// Reload rebuilds lost rows of a table from where they came.
 type Reload struct {
 	Name     Name
 	IfExists bool

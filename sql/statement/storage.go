@@ -8,8 +8,7 @@ import (
 )
 
 // Storage reads what was written in the WITH (…) of a CREATE TABLE, or the SET (…) of an ALTER TABLE: name = value, or
-// a name alone, whose value is "true" as PostgreSQL has it. Names are in lower case; nobody has looked at what they
-// mean.
+// a name alone, whose value is "true" as PostgreSQL has it. Names are in lower case, and are not checked.
 func Storage(with string) ([]Option, error) {
 	c := newCursor(with)
 	var out []Option

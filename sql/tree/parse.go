@@ -6,7 +6,7 @@ import (
 	"github.com/csmsql/csmsql/internal/invariants"
 )
 
-// Parsed and Scanned tell tests of every text that PostgreSQL's parser, or its lexer alone, is given.
+// Parsed and Scanned notify tests of every text that PostgreSQL's parser, or its lexer alone, is given.
 var Parsed, Scanned invariants.Probe[string]
 
 // Parse is PostgreSQL's tree of a text, in which the numbers of samples may have DuckDB's PERCENT. It recurses as deep

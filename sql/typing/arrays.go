@@ -96,7 +96,7 @@ func (w *translation) without(c *pg.A_Const) {
 	}
 }
 
-// isElement tells of an expression that it certainly is none that PostgreSQL takes for an array.
+// isElement reports whether PostgreSQL certainly does not take an expression for an array.
 func (w *translation) isElement(x *pg.Node) bool {
 	t := w.of(x)
 	if c := x.GetAConst(); c != nil {
@@ -124,7 +124,7 @@ func (w *translation) subscript(i *pg.A_Indices) {
 	}
 }
 
-// isArray tells of an expression that certainly is an array.
+// isArray reports whether an expression certainly is an array.
 func (w *translation) isArray(x *pg.Node) bool {
 	switch e := x.GetNode().(type) {
 	case *pg.Node_AArrayExpr:

@@ -47,7 +47,7 @@ func asQueries(parsed *pg.ParseResult) *pg.ParseResult {
 	return parsed
 }
 
-// hidesTable tells of a statement whether one of its WITH queries has the name of the table that it changes: the binder
+// hidesTable reports whether one of a statement's WITH queries has the name of the table that it changes: the binder
 // takes the one for the other.
 func hidesTable(s *pg.Node) bool {
 	u, d, i, m := s.GetUpdateStmt(), s.GetDeleteStmt(), s.GetInsertStmt(), s.GetMergeStmt()

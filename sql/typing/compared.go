@@ -61,7 +61,7 @@ func isTelling(x *pg.Node) bool {
 	return mayRound(c) || isNumeric(x) || strings.HasSuffix(c.GetSval().GetSval(), " ")
 }
 
-// mayRound tells of a constant whether it is another number as a real.
+// mayRound reports whether a constant may be another number as a real.
 func mayRound(c *pg.A_Const) bool {
 	whole := c.GetIval().GetIval()
 	return c.GetFval() != nil || whole > exactReal || whole < -exactReal
@@ -152,7 +152,7 @@ func (w *translation) unite(arm, beside *bind.Query) {
 
 var plainNumber = regexp.MustCompile(`^\s*-?[0-9]+(\.[0-9]+)?\s*$`)
 
-// isNumeric tells of a cast to numeric.
+// isNumeric reports whether x is a cast to numeric.
 func isNumeric(x *pg.Node) bool {
 	if cast := x.GetTypeCast(); cast != nil {
 		_, name := tree.TypeName(cast.TypeName)

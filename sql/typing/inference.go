@@ -32,7 +32,7 @@ const (
 	bpcharType      = 1042
 )
 
-// inference tells of what type an expression is in PostgreSQL, as far as the text and the catalog say it.
+// inference finds the type of an expression in PostgreSQL, as far as the text and the catalog say it.
 type inference struct {
 	bound *bind.Statement
 	depth int

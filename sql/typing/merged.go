@@ -44,8 +44,8 @@ func (w *translation) mergedFirst(q *bind.Query, star *pg.ColumnRef) {
 	w.edits = append(w.edits, change{at, at + 1, strings.Join(list, ", "), len(w.edits)})
 }
 
-// columnsOf are the columns of an entry of a FROM clause in PostgreSQL's order, and in DuckDB's; not ok: some cannot be
-// told, or have no name.
+// columnsOf are the columns of an entry of a FROM clause in PostgreSQL's order, and in DuckDB's; not ok: some are
+// unknown, or have no name.
 func columnsOf(f *bind.From) (first, inPlace []shown, ok bool) {
 	switch {
 	case f == nil || f.Sample != nil:

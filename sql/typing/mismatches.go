@@ -8,7 +8,7 @@ import (
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
-// shownNames are the types that are told apart here, as errors name them.
+// shownNames are the types that are distinguished here, as errors name them.
 var shownNames = map[uint32]string{
 	smallType: "smallint", integerType: "integer", bigintType: "bigint", numericType: "numeric", realType: "real",
 	doubleType: "double precision", booleanType: "boolean",

@@ -38,10 +38,10 @@ func bound(sql string, parsed *pg.ParseResult, find Find) (*bind.Statement, erro
 	}))
 }
 
-// Origins tells where the result columns of the first statement come from, a SELECT; sql is the text that the tree was
-// parsed from. As with PostgreSQL (parse_target.c, markTargetListOrigin) that is followed through joins, sub-selects
-// and WITH, and not through UNION and the like. It is nil if nothing comes from anywhere, or if the columns cannot be
-// told from the text.
+// Origins returns where the result columns of the first statement, a SELECT, come from; sql is the text that the tree
+// was parsed from. As with PostgreSQL (parse_target.c, markTargetListOrigin) that is followed through joins,
+// sub-selects and WITH, and not through UNION and the like. It is nil if no column comes from a table, or if the text
+// does not determine the columns.
 func Origins(sql string, parsed *pg.ParseResult, find Find) []Origin {
 	if len(parsed.GetStmts()) == 0 {
 		return nil

@@ -177,7 +177,7 @@ var commonAggregates = []string{
 	"count", "sum", "avg", "min", "max", "bool_and", "bool_or", "every", "string_agg", "array_agg",
 }
 
-// steppedNames are the types that are told apart here, as errors name them.
+// steppedNames are the types that are distinguished here, as errors name them.
 var steppedNames = map[uint32]string{
 	smallType: "smallint", integerType: "integer", bigintType: "bigint", numericType: "numeric", realType: "real",
 	doubleType: "double precision", dateType: "date", timestampType: "timestamp without time zone",

@@ -66,7 +66,7 @@ func (w *translation) wholeNumber(c *pg.TypeCast) {
 	}
 }
 
-// toWholeNumber tells of which type a cast makes what is no constant.
+// toWholeNumber returns the type of a cast to a whole number whose operand is no constant or parameter.
 func toWholeNumber(c *pg.TypeCast) (t uint32, is bool) {
 	if c.Arg.GetAConst() != nil || c.Arg.GetParamRef() != nil || len(c.TypeName.GetArrayBounds()) > 0 {
 		return 0, false

@@ -18,7 +18,8 @@ func countsWhole(f *pg.FuncCall) bool {
 
 // countWhole writes count(t.*) as a count of a column of t, where t is a side of an outer join: a row that the join
 // fills with NULLs is NULL in PostgreSQL, and is not counted, but a struct of NULLs in DuckDB, which is. A column that
-// is NOT NULL tells them apart; where there is none, a row of nothing but NULLs counts as one that the join has filled.
+// is NOT NULL distinguishes them; where there is none, a row of nothing but NULLs counts as one that the join has
+// filled.
 func (w *translation) countWhole(f *pg.FuncCall) {
 	ref := f.Args[0].GetColumnRef()
 	meant := w.bound.Ref(ref)
@@ -135,7 +136,7 @@ func (w *translation) wholeText(ref *pg.ColumnRef) bool {
 }
 
 // present is an expression that is NULL where a join has filled an item's row, and for no other row if that can be
-// told.
+// decided.
 func present(it *bind.Item) string {
 	name := lex.Quote(it.Alias)
 	if it.Open || !it.HasNames() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes postgresql.tsv, the settings of PostgreSQL 15, from a running server of that version: PGHOST and the like say which.
 # Left out are what a distribution adds (extension_destdir) and what a minor version added (restrict_nonsystem_relation_kind):
-# clients are told that the server is 15.0.
+# the server reports version 15.0 to clients.
 set -euo pipefail
 cd "$(dirname "$0")"
 psql -XAtq -F $'\t' -P null='\N' -c "COPY (SELECT name, boot_val, unit, category, short_desc, extra_desc, context, vartype, min_val, max_val, enumvals
