@@ -15,7 +15,7 @@ import (
 type access uint8
 
 const (
-	// anybody: whoever got in. Over plain TCP that is everybody on this machine.
+	// anybody: every caller that got in. Over plain TCP that is every process on this machine.
 	anybody access = iota
 	// identified: the node's own user over its unix socket, or any certificate of the cluster.
 	identified

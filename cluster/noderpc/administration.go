@@ -143,7 +143,7 @@ func (c *Client) ClusterStatus(ctx context.Context) (ClusterStatus, error) {
 	return s, nil
 }
 
-// DrainNode moves what a node holds to the others. progress (nil: nobody listens) is called on this goroutine. When the
+// DrainNode moves what a node holds to the others. progress (nil: not reported) is called on this goroutine. When the
 // context ends, no more is moved. It has no time limit but the context's.
 func (c *Client) DrainNode(ctx context.Context, node string, progress func(Progress)) error {
 	return c.drainNode(ctx, &nodepb.DrainNodeRequest{Node: node}, progress)

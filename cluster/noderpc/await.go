@@ -9,7 +9,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
 )
 
-// awaitMost is how long a node lets a call wait for news: then its caller says anew that it is there.
+// awaitMost is how long a node lets a call wait for news. Then its caller calls again, which shows that it is there.
 const awaitMost = 30 * time.Second
 
 // Await has a place of its own and takes none of those that other calls share: it works on nothing while it waits. The

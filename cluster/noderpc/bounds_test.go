@@ -34,7 +34,7 @@ func TestOversizedAnswers(t *testing.T) {
 	}
 	_, err = c.Lease(ctx, holder)
 	require.Equal(t, "54000", state(t, err))
-	require.Zero(t, node.held(), "nobody knows of the lease, so it must be released")
+	require.Zero(t, node.held(), "the lease has no holder, so it must be released")
 }
 
 func TestAPageOfManyMegabytes(t *testing.T) {
@@ -45,7 +45,7 @@ func TestAPageOfManyMegabytes(t *testing.T) {
 	require.Len(t, page, 48<<20)
 }
 
-func TestRenewalsWaitForNobody(t *testing.T) {
+func TestRenewalsDoNotWait(t *testing.T) {
 	ctx := context.Background()
 	entered, leave := make(chan struct{}), make(chan struct{})
 	node := &fakeNode{status: func(context.Context) (noderpc.Status, error) {

@@ -189,7 +189,7 @@ func (c *Client) take(leases []catalog.LeaseID, remove bool) (tokens []*nodepb.L
 	return tokens, unknown
 }
 
-// forget drops the keys of leases that are over; a node that speaks of leases which nobody asked about is not believed.
+// forget drops the keys of leases that are over; a node that names leases which were not asked about is an error.
 func (c *Client) forget(ended []uint64, asked []*nodepb.LeaseToken, over []catalog.LeaseID) ([]catalog.LeaseID, error) {
 	waiting := make(map[uint64]bool, len(asked))
 	for _, token := range asked {
@@ -247,7 +247,7 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 	return decodeStatus(m)
 }
 
-// Load has the node read files into a table. progress (nil: nobody listens) is called on this goroutine. When the
+// Load has the node read files into a table. progress (nil: not reported) is called on this goroutine. When the
 // context ends, the load ends and nothing of it is seen. It has no time limit but the context's.
 func (c *Client) Load(ctx context.Context, request LoadRequest, progress func(Progress)) (LoadResult, error) {
 	if err := request.check(); err != nil {

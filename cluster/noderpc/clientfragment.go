@@ -20,12 +20,12 @@ import (
 type FragmentOptions struct {
 	// Lends says in which regions the node's result may lie; a result elsewhere is refused. It must be set.
 	Lends Lends
-	// Progress is told how far the fragment is; nil: nobody listens. It is called on RunFragment's goroutine.
+	// Progress is called with how far the fragment is, on RunFragment's goroutine; nil: not reported.
 	Progress func(FragmentProgress)
-	// Refusals counts results that were refused; nil: nobody counts.
+	// Refusals counts results that were refused; nil: not counted.
 	Refusals *refusal.Counters
-	// Sent is called once the request is on its way, on RunFragment's goroutine; nil: nobody wants to know. If it fails
-	// before, never.
+	// Sent is called once the request is on its way, on RunFragment's goroutine; nil: not reported. If it fails before,
+	// never.
 	Sent func()
 }
 
@@ -119,8 +119,8 @@ func (r *FragmentRun) begin(request FragmentRequest, options FragmentOptions) er
 }
 
 // giveWay lets the goroutine run that writes to the connection: gRPC leaves that to one of its own, which gives way
-// once itself, to write more at a time. On a node of one processor it would otherwise wait until whoever is told that
-// the request was sent, and then goes into C for as long as a fragment takes, comes back.
+// once itself, to write more at a time. On a node of one processor it would otherwise wait for Sent, which may go
+// into C for as long as a fragment takes.
 func giveWay() {
 	for range 4 {
 		runtime.Gosched()
@@ -205,7 +205,7 @@ func (r *FragmentRun) heard(m *nodepb.Alive) error {
 	defer r.mu.Unlock()
 	sent, ok := r.mu.sent[m.GetSequence()]
 	if !ok {
-		return badMessage("a node heard what nobody said")
+		return badMessage("a node heard a word that was not sent")
 	}
 	r.mu.valid = max(r.mu.valid, sent)
 	delete(r.mu.sent, m.GetSequence())
@@ -234,7 +234,7 @@ func (r *FragmentRun) listen() {
 }
 
 // Check reports whether everything that was loaded from the result's chunks before the call was the result. It costs a
-// reading of the clock, and asks nobody: this process may have been stopped (N12).
+// reading of the clock, and sends no request: this process may have been stopped (N12).
 func (r *FragmentRun) Check() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -254,11 +254,11 @@ func (r *FragmentRun) Check() error {
 	}
 }
 
-// closeTimeout is how long a node is told that a result was read; what it does not hear of ends with its TTL.
+// closeTimeout bounds the report to a node that a result was read; what it does not hear of ends with its TTL.
 const closeTimeout = 3 * time.Second
 
-// Close says that the result was read: the node releases it. The error is why it was not there any more, for those who
-// want to know. Closing twice is harmless.
+// Close reports that the result was read: the node releases it. The error says why it was not there any more. Closing
+// twice is harmless.
 func (r *FragmentRun) Close() (err error) {
 	r.ending.Do(func() {
 		timer := time.AfterFunc(closeTimeout, r.cancel) // a node that does not listen is not waited for
@@ -268,7 +268,7 @@ func (r *FragmentRun) Close() (err error) {
 		_ = r.stream.CloseSend()
 		r.hears.Wait()
 		r.cancel()
-		if over := r.mu.over; !errors.Is(over, io.EOF) { // nobody else is left to write it
+		if over := r.mu.over; !errors.Is(over, io.EOF) { // no goroutine is left to write it
 			err = r.client.failed(r.ctx, "release a fragment's result", over)
 		}
 	})

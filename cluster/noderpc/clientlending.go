@@ -9,7 +9,7 @@ import (
 )
 
 // What a borrower asks of a lender. Package borrowing makes a catalog.Space of it, and remembers what must be given
-// back; whoever calls these methods must do so: an error that the node did not answer (Error.Answered) leaves open
+// back, as every caller of these methods must: an error that the node did not answer (Error.Answered) leaves open
 // whether the call was done.
 
 // Grant asks for an extent to write. The request's ticket is its own; the process is filled in.
@@ -114,7 +114,7 @@ func (c *Client) Left(ctx context.Context, request LeftRequest) ([]LeftExtent, e
 }
 
 // Held renews this process' lease on what it holds in a region, and gives back what it has disclaimed of an earlier
-// answer. It names what the node believes to be this process', of what no commit is known.
+// answer. It returns what the node has on record as this process', as far as no commit of it is known.
 func (c *Client) Held(ctx context.Context, request HeldRequest) ([]LeftExtent, error) {
 	if len(request.Disclaimed) > MaxExtents {
 		return nil, badArgument("held: %d extents, %d are allowed in one call", len(request.Disclaimed), MaxExtents)

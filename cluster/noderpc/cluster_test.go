@@ -97,7 +97,7 @@ func TestLendingArguments(t *testing.T) {
 }
 
 // W5 at this layer: a caller that gives up while the lender works gets nothing, and the lender hears of it.
-func TestAGrantNobodyWaitsFor(t *testing.T) {
+func TestAnAbandonedGrant(t *testing.T) {
 	began, proceed := make(chan struct{}), make(chan struct{})
 	l := &fakeLender{}
 	l.grant = func(context.Context, noderpc.GrantRequest) (noderpc.Granted, error) {
@@ -119,7 +119,7 @@ func TestAGrantNobodyWaitsFor(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	var e *noderpc.Error
 	require.ErrorAs(t, err, &e)
-	require.False(t, e.Answered, "nobody knows what became of it")
+	require.False(t, e.Answered, "its outcome is unknown")
 	require.NoError(t, c.Ping(context.Background())) // over the same connection, so the server has heard before
 	close(proceed)
 	stop()

@@ -51,7 +51,7 @@ func TestListenWhereANodeServes(t *testing.T) {
 }
 
 // A program without our lock serves there.
-func TestListenWhereSomebodyElseServes(t *testing.T) {
+func TestListenWhereAnotherProgramServes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	other, err := net.Listen("unix", path)
 	require.NoError(t, err)
@@ -189,7 +189,7 @@ func TestDialWhatIsSilent(t *testing.T) {
 	_, err = noderpc.Dial(ctx, path)
 	require.Equal(t, "08001", state(t, err))
 
-	for range 20 { // whoever cancels is not told of the node
+	for range 20 { // a caller that cancels gets no error about the node
 		ctx, cancel := context.WithCancel(context.Background())
 		time.AfterFunc(time.Millisecond, cancel)
 		_, err = noderpc.Dial(ctx, path)
@@ -212,7 +212,7 @@ func TestTCP(t *testing.T) {
 	require.Empty(t, node.peer.Name())
 	require.Equal(t, "tcp", node.peer.Network)
 	_, err = c.Load(ctx, loadRequest(), nil)
-	require.Equal(t, "42501", state(t, err), "nobody knows who asks the node to read files")
+	require.Equal(t, "42501", state(t, err), "a caller that asks the node to read files must be known")
 	require.NoError(t, c.LoadTPCH(ctx, noderpc.TPCHRequest{ScaleFactor: 1}, nil))
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	dial(t, "localhost:"+port)
@@ -247,7 +247,7 @@ func process(t *testing.T, path string) *exec.Cmd {
 	return command
 }
 
-// N4, N7: lease numbers begin anew in the next process; nobody may take one for the other.
+// N4, N7: lease numbers restart in the next process; a lease of one process is none of the other.
 func TestANodeIsKilledAndComesBack(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "csmsql.sock")

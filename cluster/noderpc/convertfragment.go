@@ -59,7 +59,7 @@ func encodeFragmentResult(r FragmentResult) *nodepb.FragmentResult {
 // Lends tells how large a region is that a peer may name in descriptors; not ok: it may not name it.
 type Lends func(region memregion.RegionID) (capacity int64, ok bool)
 
-// decodeFragmentResult believes no descriptor: each must be well-formed, and lie in regions that the node may name.
+// decodeFragmentResult verifies each descriptor: it must be well-formed, and lie in regions that the node may name.
 func decodeFragmentResult(m *nodepb.FragmentResult, lends Lends) (FragmentResult, error) {
 	if len(m.GetChunks()) > maxFragmentChunks {
 		return FragmentResult{}, badMessage("fragment: %d chunks", len(m.GetChunks()))
@@ -88,8 +88,8 @@ func decodeFragmentResult(m *nodepb.FragmentResult, lends Lends) (FragmentResult
 	return r, nil
 }
 
-// CheckPlaces reports whether every extent of a descriptor lies inside a region that its sender may name. Whoever takes
-// descriptors from a peer asks this before mapping or reading anything.
+// CheckPlaces reports whether every extent of a descriptor lies inside a region that its sender may name. Call it
+// for descriptors from a peer before mapping or reading anything.
 func CheckPlaces(d *descriptor.Descriptor, lends Lends) error {
 	for _, x := range d.Extents {
 		capacity, ok := lends(x.Region)

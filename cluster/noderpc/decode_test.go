@@ -102,7 +102,7 @@ func (l lessorOf) Renew(context.Context, *nodepb.RenewRequest, ...grpc.CallOptio
 	return &nodepb.RenewResponse{Over: l.over}, nil
 }
 
-func TestRenewalsThatAreNotBelieved(t *testing.T) {
+func TestRenewalsThatAreNotTrusted(t *testing.T) {
 	for _, over := range [][]uint64{{3}, {1, 1}, {2}} {
 		c := &Client{name: "x", rpc: lessorOf{over: over}}
 		c.mu.keys = map[catalog.LeaseID][]byte{1: make([]byte, keyBytes), 2: make([]byte, keyBytes)}

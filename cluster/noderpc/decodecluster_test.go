@@ -145,7 +145,7 @@ func TestIncarnationsAreText(t *testing.T) {
 	require.True(t, Incarnation{}.IsZero())
 }
 
-// No method is for whoever comes because somebody forgot to say for whom it is.
+// accessOf has every method, and no other.
 func TestEveryMethodSaysForWhomItIs(t *testing.T) {
 	methods := 0
 	for _, service := range []grpc.ServiceDesc{

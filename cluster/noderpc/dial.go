@@ -56,7 +56,7 @@ func parseHostPort(ctx context.Context, target string, certified bool) (address,
 		State: stateArgument, Cause: ErrNotLoopback, Message: fmt.Sprintf("%s is not on this machine: %v", target, ErrNotLoopback),
 		HintText: "Connections between machines are mutual TLS and need a certificate, which “csmsql cluster cert” makes. Name its directory with --certs, or use the node's unix socket, or 127.0.0.1.",
 	}
-	if certified { // whatever a name server answers, only a certificate of the cluster is believed
+	if certified { // whatever a name server answers, only a certificate of the cluster is trusted
 		return address{"tcp", target}, nil
 	}
 	if host == "localhost" { // no other name is looked up: a name server's answer must not decide where plain text goes
@@ -185,7 +185,7 @@ func clientOptions(d *dialer) []grpc.DialOption {
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: 2 * time.Second,
 		}),
-		// A little more than a server sends: what is too large is told by the server, which knows what it is.
+		// A little more than a server sends: the server refuses what is too large, and its error says what that is.
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(DefaultMaxMessageBytes + 4096)),
 	}
 }

@@ -22,7 +22,7 @@
 // No byte of a table travels: other processes map the regions and read in place, and write in place. What travels is a
 // snapshot's record, the pages of descriptors that a query needs, renewals, and the steps of the protocol.
 //
-// The service Node is for whoever attaches to a node; Lending, Coordination and Fragments are for the nodes of a
+// The service Node is for processes that attach to a node; Lending, Coordination and Fragments are for the nodes of a
 // cluster. docs/cluster-rpc.md holds them against the thesis' orchestrator.
 //
 // # A lease's time
@@ -34,7 +34,7 @@
 //	                                       what was loaded before was the snapshot's
 //
 // A borrower that was stopped, cut off or suspended wakes up, loads whatever is there now, calls Check, and throws the
-// result away: it needs nobody to tell it. Check after the load, never only before it.
+// result away: no notification is needed. Check after the load, never only before it.
 //
 // A fragment's result lives by the same rule: its reader says now and then that it is alive, the node keeps the result
 // for a TTL after the last word it heard, and the reader trusts it for a TTL after the last word that was answered
@@ -46,11 +46,11 @@
 //   - lease, TTL: the promise that a snapshot's memory stays, and how long it lives without a renewal
 //   - over: a lease that the node ended; final. Not valid: this process cannot know any more; a renewal may mend it
 //   - margin: the part of a TTL that is never counted on, because two clocks may run at different speeds
-//   - incarnation: one process of a node. Lease numbers begin anew with each, so a client belongs to one
+//   - incarnation: one process of a node. Lease numbers restart with each, so a client belongs to one
 //   - peer: who calls, as the kernel (unix socket) or its certificate (TCP) says
 //   - ticket: a caller's name for one request of memory, by which it gives back what it never heard of
 //   - state: a small named number of a node that others wait for (the thesis' state vector)
-//   - refusal: what no honest peer asks for, or a limit it met: logged with who and what, and counted
+//   - refusal: what no correct peer asks for, or a limit it met: logged with who and what, and counted
 //
 // # Invariants
 //
@@ -64,10 +64,10 @@
 //   - N7: a node's error keeps SQLSTATE, message, detail, hint and position; what gRPC itself says is 08006 (the node
 //     is gone), 57014 (the caller gave up), 54000 (too large) or 08P01 (nonsense), and names the node
 //   - N8: Serve returns after every handler has, Close of package keeper after its goroutine has
-//   - N9: renewals and releases wait for nobody
+//   - N9: renewals and releases do not wait for other calls
 //   - N10: a slow receiver of progress does not hold up the load, nor a fragment
-//   - N11: who calls is what the kernel or a certificate says; what a caller says of itself only tells its own
-//     processes apart. A certificate counts no longer than it is valid, also within a connection
+//   - N11: who calls is what the kernel or a certificate says; what a caller says of itself only distinguishes
+//     its own processes. A certificate counts no longer than it is valid, also within a connection
 //   - N12: a fragment's result counts as in place only before (when the last answered word was sent) + TTL − margin,
 //     and a node releases it not before (when the last word was heard) + TTL, unless its reader says that it has done
 //
@@ -82,7 +82,7 @@
 // # Who may do what
 //
 // The unix socket is 0600: who can open it is the node's user, or root, and may do everything. Over TCP with a
-// certificate (ServerOptions.Certificate) everybody else is refused before the first call; nodes may do everything,
+// certificate (ServerOptions.Certificate) all other callers are refused before the first call; nodes may do everything,
 // clients (operators' tools) everything but take memory and run fragments. TCP without certificates is loopback only:
 // the caller is not known, and may attach and look, but not have the node read files (ServerOptions.FilesOverTCP), nor
 // anything of a cluster. access.go has the table.

@@ -33,7 +33,7 @@ var (
 	ErrNotLoopback = errors.New("not a loopback address")
 	// ErrForeignMemory: a peer named memory that it does not lend: SQLSTATE 08P01.
 	ErrForeignMemory = errors.New("the peer named memory that is not its own")
-	// ErrFragmentOver: a fragment's result is not held for this process any more, or nobody can know: SQLSTATE 08006.
+	// ErrFragmentOver: a fragment's result is not held for this process any more, or may not be: SQLSTATE 08006.
 	ErrFragmentOver = errors.New("the fragment's result is over")
 	// ErrFenced: this process was declared dead, and what it held was taken away: SQLSTATE 57P01. Only a new process of
 	// the same node may go on.
@@ -68,7 +68,7 @@ type Error struct {
 	DetailText string
 	HintText   string
 	Cause      error // what errors.Is finds: one of this package's or the catalog's errors, or nil
-	// Answered: the node itself said so, and what was asked for was not done. Otherwise nobody knows whether it was.
+	// Answered: the node itself said so, and what was asked for was not done. Otherwise its outcome is unknown.
 	Answered bool
 }
 

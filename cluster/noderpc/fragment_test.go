@@ -162,7 +162,7 @@ func TestAFragmentWithoutRows(t *testing.T) {
 	require.NoError(t, run.Close())
 }
 
-// N12: the result stays as long as the caller lives, however long that is; and as long as the caller believes in it, it is
+// N12: the result stays as long as the caller lives, however long that is; and as long as the caller trusts it, it is
 // there, however slow this machine is.
 func TestAFragmentsResultOutlastsItsTTL(t *testing.T) {
 	t.Parallel() // it waits for a clock
@@ -245,8 +245,8 @@ func TestFragmentsThatEndEarly(t *testing.T) {
 	})
 }
 
-// N12: when the line is cut the caller stops believing at once, and the node keeps the result until a caller that had
-// been stopped could not believe any more either.
+// N12: when the line is cut the caller stops trusting the result at once, and the node keeps it until a caller that had
+// been stopped could not trust it any more either.
 func TestTheLineOfAFragmentIsCut(t *testing.T) {
 	f := &fakeFragments{run: result(sealedChunk(t, 1, 10))}
 	s := serveSecured(t, noderpc.ServerOptions{Fragments: f, FragmentTTL: 500 * time.Millisecond})

@@ -164,7 +164,7 @@ func (r *fragmentRun) run(request FragmentRequest) (FragmentResult, error) {
 	}
 	cancel()
 	if o := <-outcome; o.err == nil && o.result.Release != nil {
-		o.result.Release() // it was never sent, so nobody reads it
+		o.result.Release() // it was never sent, so it has no reader
 	}
 	return FragmentResult{}, failed
 }
@@ -183,7 +183,7 @@ func (r *fragmentRun) report(p FragmentProgress) {
 	}
 }
 
-// lend sends the result and keeps it in place until the caller has read it, or cannot believe any more that it is there
+// lend sends the result and keeps it in place until the caller has read it, or cannot trust any more that it is there
 // (N12). Afterwards it may be released.
 func (r *fragmentRun) lend(result FragmentResult) error {
 	m := &nodepb.FragmentEvent{Event: &nodepb.FragmentEvent_Result{Result: encodeFragmentResult(result)}}
@@ -231,7 +231,7 @@ func (r *fragmentRun) silent() error {
 }
 
 // outlast waits until a caller that vanished has noticed, by its own clock, that it cannot trust the result any more. A
-// node that ends does not wait: nobody writes into its memory before it is back.
+// node that ends does not wait: nothing writes into its memory before it is back.
 func (r *fragmentRun) outlast() {
 	for r.left() > 0 {
 		select {

@@ -54,7 +54,7 @@ func (h handlers) Lease(ctx context.Context, m *nodepb.LeaseRequest) (*nodepb.Le
 		return nil, errNoRecord
 	}
 	answer, err := h.grant(ctx, record)
-	if err != nil { // nobody will ever know of the lease
+	if err != nil { // the lease will never have a holder
 		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		return nil, errors.Join(err, h.server.node.Release(release, record.Lease))

@@ -20,7 +20,7 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// hostileNode sends what no correct one does; the client must not believe it (N5).
+// hostileNode sends what no correct one does; the client must not trust it (N5).
 type hostileNode struct {
 	nodepb.UnimplementedNodeServer
 	hello       *nodepb.HelloResponse
@@ -224,7 +224,7 @@ func TestAHostileRunner(t *testing.T) {
 		"no TTL":              {{Event: &nodepb.FragmentEvent_Started{}}},
 		"negative TTL":        {{Event: &nodepb.FragmentEvent_Started{Started: &nodepb.FragmentStarted{Ttl: -1}}}},
 		"an empty event":      {started, {}},
-		"nobody was alive":    {started, alive},
+		"an unsent word":      {started, alive},
 		"negative progress":   {started, progress(&nodepb.FragmentProgress{Rows: -1})},
 		"negative total":      {started, result(&nodepb.FragmentResult{Total: &nodepb.FragmentProgress{BytesRemote: -1}})},
 		"no descriptor":       {started, result(&nodepb.FragmentResult{Chunks: [][]byte{[]byte("x")}})},
@@ -260,7 +260,7 @@ func TestAHostileRunner(t *testing.T) {
 		require.Eventually(t, func() bool { return errors.Is(run.Check(), noderpc.ErrFragmentOver) }, 5*time.Second, time.Millisecond)
 		require.ErrorIs(t, run.Close(), noderpc.ErrBadMessage)
 	}
-	// N12: a node that answers no word is not believed for longer than its TTL.
+	// N12: a node that answers no word is not trusted for longer than its TTL.
 	n.plays(true, &nodepb.FragmentEvent{Event: &nodepb.FragmentEvent_Started{Started: &nodepb.FragmentStarted{Ttl: 5e7}}}, result(&nodepb.FragmentResult{}))
 	run, err := c.RunFragment(context.Background(), fragment(), anywhere)
 	require.NoError(t, err)

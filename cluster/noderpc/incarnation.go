@@ -13,13 +13,13 @@ import (
 type Incarnation [incarnationBytes]byte
 
 const (
-	// incarnationHeader says which process of the node a client believes to talk to (N4).
+	// incarnationHeader says which process of the node a client expects to talk to (N4).
 	incarnationHeader = "csmsql-incarnation-bin"
 	// callerHeader says which process calls.
 	callerHeader = "csmsql-caller-bin"
 )
 
-// NewIncarnation is one that nobody else has.
+// NewIncarnation returns a unique one.
 func NewIncarnation() (i Incarnation) {
 	_, _ = rand.Read(i[:]) // never fails, says its documentation
 	return i
@@ -27,10 +27,10 @@ func NewIncarnation() (i Incarnation) {
 
 var thisProcess = NewIncarnation()
 
-// ThisProcess is the incarnation by which the clients of this process are known, unless they are told another one.
+// ThisProcess is the incarnation by which the clients of this process are known, unless they are given another one.
 func ThisProcess() Incarnation { return thisProcess }
 
-// IsZero tells that it names nobody.
+// IsZero reports whether it names no process.
 func (i Incarnation) IsZero() bool { return i == Incarnation{} }
 
 func (i Incarnation) String() string { return hex.EncodeToString(i[:]) }

@@ -18,10 +18,10 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 )
 
-// waitsForNobody are the methods that are served however busy the node is (N9): they are short, and a borrower whose
-// renewal waits behind somebody's snapshots would lose its own. What gives memory back must not wait for those who want
-// it.
-var waitsForNobody = map[string]bool{
+// neverWaits are the methods that are served however busy the node is (N9): they are short, and a borrower whose
+// renewal waits behind another one's snapshots would lose its own. A call that gives memory back must not wait for
+// calls that want it.
+var neverWaits = map[string]bool{
 	nodepb.Node_Hello_FullMethodName:        true,
 	nodepb.Node_Renew_FullMethodName:        true,
 	nodepb.Node_Release_FullMethodName:      true,
@@ -36,7 +36,7 @@ func (s *Server) unary(ctx context.Context, request any, info *grpc.UnaryServerI
 	ctx, cancel := context.WithTimeout(ctx, s.options.MaxCallTime)
 	defer cancel()
 	err = s.around(ctx, info.FullMethod, func() error {
-		if !waitsForNobody[info.FullMethod] {
+		if !neverWaits[info.FullMethod] {
 			leave, err := s.place(ctx, info.FullMethod)
 			if err != nil {
 				return err
@@ -197,6 +197,6 @@ func (s *Server) logRefused(ctx context.Context, what string, lease uint64) {
 	s.options.Refusals.Call(ctx, refusal.Forged, PeerOf(ctx), fmt.Sprintf("%s lease %d", what, lease), errForeignLease)
 }
 
-var errForeignLease = errors.New("the lease is somebody else's")
+var errForeignLease = errors.New("the lease is another caller's")
 
 var errNoRecord = errors.New("the node gave a lease without a snapshot")

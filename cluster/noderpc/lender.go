@@ -56,7 +56,7 @@ type GrantRequest struct {
 	// Process that will map the extent. The client fills it in.
 	Process Process
 	// Domain is the machine in whose caches its stores lie, by the name that the machine's next process will have, too.
-	// Without one, nobody but an operator can say that they do not lie there any more, where caches are not coherent.
+	// Without one, only an operator can say that they do not lie there any more, where caches are not coherent.
 	Domain coherence.Domain
 	// Member is which node's the caller is, if it is one.
 	Member Membership
@@ -64,7 +64,7 @@ type GrantRequest struct {
 	Holder string
 }
 
-// Membership says which incarnation of which node of a cluster somebody is. The zero value is of no node.
+// Membership says which incarnation of which node of a cluster a peer is. The zero value is of no node.
 type Membership struct {
 	// Node is what no two nodes and all incarnations of one have: the name of the data directory whose lock it holds.
 	Node string
@@ -121,7 +121,7 @@ type SealRequest struct {
 // PublishRequest makes extents readable.
 type PublishRequest struct {
 	Extents []catalog.ExtentID
-	// Temporary extents stay their writer's: it frees them, and they end with it as soon as nobody pins them. All
+	// Temporary extents stay their writer's: it frees them, and they end with it as soon as they are not pinned. All
 	// others belong to the catalog from then on.
 	Temporary bool
 }

@@ -20,7 +20,7 @@ import (
 // maxSocketPath is what sun_path of sockaddr_un holds, without the final zero.
 const maxSocketPath = 107
 
-// probeTimeout bounds the question whether somebody serves a socket that is there.
+// probeTimeout bounds the question whether a process serves a socket that is there.
 const probeTimeout = time.Second
 
 // ListenUnix listens on a socket that only this user (and root) can connect to. A socket that a dead node left is
@@ -57,7 +57,7 @@ func checkSocketPath(path string) error {
 	return nil
 }
 
-// lockFile takes the lock or says that somebody has it.
+// lockFile takes the lock or says that another process has it.
 func lockFile(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -94,7 +94,7 @@ func listenLocked(path string) (*net.UnixListener, error) {
 	return listener.(*net.UnixListener), nil
 }
 
-// removeStale removes a socket that nobody serves. What is not a socket it leaves alone.
+// removeStale removes a socket that no process serves. It leaves alone what is not a socket.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -127,8 +127,8 @@ type unixListener struct {
 	err     error
 }
 
-// Close removes the socket, then the lock: nobody else can have replaced the socket before. gRPC closes it, too; the
-// second time does nothing.
+// Close removes the socket, then the lock: no other process can have replaced the socket before. gRPC closes it, too;
+// the second time does nothing.
 func (l *unixListener) Close() error {
 	l.closing.Do(func() { l.err = errors.Join(l.UnixListener.Close(), filelock.Give(l.lock)) })
 	return l.err

@@ -74,7 +74,7 @@ type Description struct {
 type Region struct {
 	memregion.Spec
 	// Trusted: generations from here on were written by the node's present process. Older ones may have been damaged
-	// while nobody looked; whoever reads them first compares their checksums.
+	// while the node was not running; their first reader compares their checksums.
 	Trusted coherence.Generation
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/csmsql/csmsql/cluster/certificate"
 )
 
-// Peer is who calls. What a certificate or the kernel says nobody can claim for another; Incarnation is the caller's
-// own word, which only tells the processes of one identity apart.
+// Peer is the caller. It cannot forge what a certificate or the kernel says; Incarnation is its own word, which only
+// distinguishes the processes of one identity.
 type Peer struct {
 	// Known: the three fields below are set, by the kernel. They are over a unix socket, and are not over TCP.
 	Known bool
@@ -60,7 +60,7 @@ func (p Peer) Principal() string {
 	return p.Label()
 }
 
-// ProcessID tells the processes of one peer apart, as they say themselves.
+// ProcessID distinguishes the processes of one peer, as they say themselves.
 func (p Peer) ProcessID() string { return p.Incarnation.String() }
 
 // Label is Name for counters: processes come and go, users stay.
@@ -80,16 +80,16 @@ func (p Peer) String() string {
 	case p.Known:
 		return p.Name()
 	case p.Address != "":
-		return "somebody at " + p.Address
+		return "an unknown peer at " + p.Address
 	}
-	return "somebody over " + p.Network
+	return "an unknown peer over " + p.Network
 }
 
 // LogValue implements slog.LogValuer.
 func (p Peer) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
-// PeerOf says who made the call that a Node's method serves. Without one (a test calls the method itself) it knows
-// nobody.
+// PeerOf returns who made the call that a Node's method serves. Without a call (a test calls the method itself) it
+// returns an unknown peer.
 func PeerOf(ctx context.Context) Peer {
 	if p, ok := peer.FromContext(ctx); ok {
 		if info, ok := p.AuthInfo.(authInfo); ok {

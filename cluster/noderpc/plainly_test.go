@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What gRPC says of a connection is told without its machinery.
+// What gRPC says of a connection is reported without its internals.
 func TestPlainly(t *testing.T) {
 	for said, want := range map[string]string{
 		`connection error: desc = "transport: Error while dialing: dial unix /a/csmsql.sock: connect: connection refused"`: "dial unix /a/csmsql.sock: connect: connection refused",

@@ -10,7 +10,7 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Process says which process of which machine somebody is, so that a lender on the same machine can see whether it
+// Process says which process of which machine a peer is, so that a lender on the same machine can see whether it
 // still lives. A lender must not use memory again into which a stopped process may store when it wakes up.
 type Process struct {
 	// ID is the process' number.
@@ -26,7 +26,7 @@ type Process struct {
 var currentProcess = sync.OnceValue(func() Process {
 	p, err := ProcessOf(os.Getpid())
 	if err != nil {
-		return Process{} // nobody will be able to tell whether it lives
+		return Process{} // whether it lives will be unknown
 	}
 	return p
 })

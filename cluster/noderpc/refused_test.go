@@ -126,7 +126,7 @@ func TestClusterStatusesThatAreRefused(t *testing.T) {
 	}
 }
 
-// N5: what a node says of itself to whoever attaches.
+// N5: what a node says of itself to processes that attach.
 func TestDescriptionsThatAreRefused(t *testing.T) {
 	good := func() *nodepb.Description { return &nodepb.Description{LeaseTtl: int64(time.Second)} }
 	_, err := decodeDescription(good())
@@ -246,7 +246,7 @@ func TestLendingMessagesThatAreRefused(t *testing.T) {
 	refuse(t, result, "negative progress", &nodepb.FragmentResult{Total: &nodepb.FragmentProgress{Rows: -1}})
 }
 
-// A method that nobody said anything of is for nodes.
+// A method that accessOf does not have is for nodes.
 func TestAMethodThatIsNotKnownIsForNodes(t *testing.T) {
 	s := &Server{options: ServerOptions{Refusals: refusal.New(slog.New(slog.DiscardHandler))}}
 	var e *Error

@@ -72,7 +72,7 @@ func (r *reporter) run() {
 		r.mu.pending = nil
 		r.mu.Unlock()
 		for _, p := range pending {
-			// A receiver that is gone ends the stream's context, and so the load; nothing is to be told here.
+			// A receiver that is gone ends the stream's context, and so the load; nothing is to be reported here.
 			broken = broken || r.send(p) != nil
 		}
 		if closed {

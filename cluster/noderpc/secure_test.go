@@ -139,7 +139,7 @@ func TestPeersAreWhoTheirCertificatesSay(t *testing.T) {
 	require.Equal(t, "csmsql://client/ops", s.node.peer.Name())
 }
 
-// Wrong, missing, expired, foreign: refused, logged with who and what, counted; and the caller is told why.
+// Wrong, missing, expired, foreign: refused, logged with who and what, counted; and the caller's error says why.
 func TestConnectionsThatAreRefused(t *testing.T) {
 	t.Parallel() // it waits for a clock
 	s := serveSecured(t, noderpc.ServerOptions{})
@@ -197,7 +197,7 @@ func TestConnectionsThatAreRefused(t *testing.T) {
 			counted(name, before)
 		})
 	}
-	require.Zero(t, s.node.held(), "nobody of them reached the node")
+	require.Zero(t, s.node.held(), "none of them reached the node")
 }
 
 // blind does not look at the server.
@@ -238,7 +238,7 @@ func TestANodeIsWhoItsCertificateSays(t *testing.T) {
 	err = noderpc.NewServer(&fakeNode{}, noderpc.ServerOptions{
 		Name: "n1", Certificate: issueFor(t, a, certificate.RoleClient, "n1", time.Time{}), Log: silent(),
 	}).Serve(context.Background(), listener)
-	require.ErrorIs(t, err, certificate.ErrWrongPeer, "a tool's certificate serves nobody")
+	require.ErrorIs(t, err, certificate.ErrWrongPeer, "a tool's certificate is not for serving")
 }
 
 // The unix socket of a node with a certificate needs none: the kernel says who comes.
@@ -251,7 +251,7 @@ func TestTheSocketNeedsNoCertificate(t *testing.T) {
 	require.NoError(t, c.Close())
 }
 
-// What is for nodes only is not for tools, and nothing of it for those who are nobody.
+// What is for nodes only is not for tools, and none of it is for unknown callers.
 func TestWhoMayCallWhat(t *testing.T) {
 	ctx := context.Background()
 	s := serveSecured(t, noderpc.ServerOptions{})
@@ -270,9 +270,9 @@ func TestWhoMayCallWhat(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	serveOn(t, &fakeNode{}, noderpc.ServerOptions{}, listener)
-	nobody := dial(t, listener.Addr().String())
-	require.NoError(t, nobody.Ping(ctx))
-	require.Equal(t, "42501", state(t, nobody.Drain(ctx, true)))
+	unknown := dial(t, listener.Addr().String())
+	require.NoError(t, unknown.Ping(ctx))
+	require.Equal(t, "42501", state(t, unknown.Drain(ctx, true)))
 }
 
 // Connections beyond the bound are counted, too.

@@ -25,8 +25,8 @@ type ServerOptions struct {
 	MaxConnections int
 	// MaxStreams is how many calls one connection has under way (default 128); more wait in the client.
 	MaxStreams int
-	// MaxCalls is how many calls the node works on at once, over all connections (default 256). More wait, but for
-	// renewals and releases, which wait for nobody (N9).
+	// MaxCalls is how many calls the node works on at once, over all connections (default 256). More wait, except
+	// renewals and releases, which do not wait (N9).
 	MaxCalls int
 	// MaxPeerCalls is how many of these places one peer takes, over all its connections (default MaxStreams); what it
 	// asks beyond that is refused (SQLSTATE 53000), so that no peer keeps the others out.
@@ -48,11 +48,11 @@ type ServerOptions struct {
 	// FragmentTTL is how long a fragment's result stays after the last word of a caller that vanished (default 10 s).
 	FragmentTTL time.Duration
 	// Certificate opens the node to other machines: over TCP only holders of certificates of its authority get in. Nil:
-	// TCP is for this machine alone, and nobody who comes over it is known.
+	// TCP is for this machine alone, and its callers are unknown.
 	Certificate *certificate.Credentials
 	// Incarnation is this process' (default: a new one).
 	Incarnation Incarnation
-	// Lender lends memory to other processes; nil: nobody gets any.
+	// Lender lends memory to other processes; nil: none is lent.
 	Lender Lender
 	// Fragments runs parts of other nodes' queries; nil: it does not.
 	Fragments Fragments
@@ -60,8 +60,8 @@ type ServerOptions struct {
 	Operations Operations
 	// Administration answers for the whole cluster; nil: the node belongs to none.
 	Administration Administration
-	// Refuse is why nobody is answered now: every call gets the error, the first of a connection included, so that no
-	// connection is made that would not be worth anything later. Nil: all are answered. The server needs no Node then.
+	// Refuse returns why no caller is answered now: every call gets the error, the first of a connection included, so
+	// that no connection is made that would be useless later. Nil: all are answered. The server needs no Node then.
 	Refuse func() *Error
 	// Refusals counts and logs who was refused; nil: the server makes its own.
 	Refusals *refusal.Counters
@@ -194,7 +194,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// checkName sees to it that the node is who its certificate says: its peers believe the certificate.
+// checkName sees to it that the node is who its certificate says: its peers trust the certificate.
 func (s *Server) checkName() error {
 	c := s.options.Certificate
 	if c == nil || c.Identity() == (certificate.Identity{Role: certificate.RoleNode, Name: s.options.Name}) {

@@ -212,7 +212,7 @@ func TestNoLeaseWithoutAnEnd(t *testing.T) {
 	require.Equal(t, "XX000", state(t, err))
 }
 
-func TestALeaseThatNobodyWaitsForIsReleased(t *testing.T) {
+func TestAnAbandonedLeaseIsReleased(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	node := &fakeNode{}
 	node.lease = func(call context.Context, h catalog.Holder) (*catalog.SnapshotRecord, error) {
@@ -263,7 +263,7 @@ func TestStopEndsWhatDoesNotEndByItself(t *testing.T) {
 	require.NoFileExists(t, path)
 }
 
-// N8 holds as well when nobody asked Serve to end.
+// N8 holds as well when Serve's context has not ended.
 func TestAListenerThatFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	listener, err := noderpc.ListenUnix(path)

@@ -27,7 +27,7 @@ type OverdueStatus struct {
 	User    string    `json:"user"`
 	Text    string    `json:"text"` // or its beginning
 	Since   time.Time `json:"since"`
-	Reason  string    `json:"reason"` // that the client was told
+	Reason  string    `json:"reason"` // of the client's error
 }
 
 // WorkerStatus is a process that runs queries in the node's place, or the place of one that is being started.
@@ -98,7 +98,7 @@ type LeaseStatus struct {
 // HolderStatus is who holds extents of the node's region, and what they have, in bytes. Together they have all that is
 // used.
 type HolderStatus struct {
-	// Holder is in words for people; empty: nobody says that he holds them, now.
+	// Holder is in words for people; empty: unowned now.
 	Holder  string `json:"holder"`
 	Extents int64  `json:"extents"`
 	Bytes   int64  `json:"bytes"`

@@ -42,7 +42,7 @@ func (c *connections) ServerHandshake(conn net.Conn) (net.Conn, credentials.Auth
 	if c.open.Add(1) > c.limit {
 		c.open.Add(-1)
 		c.refuse(conn, certificate.Refusal{Reason: refusal.TooMany, Err: errTooManyConnections})
-		_ = conn.Close() // the error below is what is to be told
+		_ = conn.Close() // the error below is the one to report
 		return nil, nil, errTooManyConnections
 	}
 	counted := &countedConn{Conn: conn, done: func() { c.open.Add(-1) }}
@@ -190,8 +190,8 @@ func (c *alertedConn) Read(b []byte) (int, error) {
 // alertPatience is how long a failed write waits for the reason, which has arrived before it failed.
 const alertPatience = 100 * time.Millisecond
 
-// Write may fail because the server has refused and gone already: then what it said is still to be read, and nobody
-// would read it any more.
+// Write may fail because the server has refused and gone already: then what it said is still to be read, and gRPC
+// would not read it any more.
 func (c *alertedConn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if err != nil && c.SetReadDeadline(time.Now().Add(alertPatience)) == nil {

@@ -130,7 +130,7 @@ func (h handlers) Verify(m *nodepb.VerifyRequest, stream grpc.ServerStreamingSer
 }
 
 // Verify has the node compare sealed bytes with the checksums they were sealed with: its own, and in a cluster those of
-// all nodes. That there are damaged ones is no error. progress (nil: nobody listens) is called on this goroutine. When
+// all nodes. That there are damaged ones is no error. progress (nil: not reported) is called on this goroutine. When
 // the context ends, so does the work.
 func (c *Client) Verify(ctx context.Context, request VerifyRequest,
 	progress func(Progress)) (result VerifyResult, err error) {

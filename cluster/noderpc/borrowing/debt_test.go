@@ -23,7 +23,7 @@ import (
 
 func sealOf(length int64) coherence.Seal { return coherence.Seal{Length: length} }
 
-// script is a lender that answers as it is told.
+// script is a lender with scripted answers.
 type script struct {
 	class  coherence.Class
 	next   int64
@@ -72,7 +72,7 @@ func (s *script) Free(_ context.Context, r noderpc.FreeRequest) error {
 	return err
 }
 
-// scripted is a space over a region that nobody else has.
+// scripted is a space over a region of this test alone.
 func scripted(t *testing.T, s *script, options borrowing.Options) *borrowing.Space {
 	spec := plan(t, 64*mebibyte)
 	lent, err := memregion.Lend(ctx, spec, memregion.LendOptions{GrowthStep: mebibyte})
@@ -118,7 +118,7 @@ func TestALenderThatTookNothing(t *testing.T) {
 	}
 }
 
-// R2: what the lender may have granted, and what it may still hold, is told until it has heard.
+// R2: what the lender may have granted, and what it may still hold, is reported until it has answered.
 func TestDebts(t *testing.T) {
 	s := &script{}
 	space := scripted(t, s, borrowing.Options{})

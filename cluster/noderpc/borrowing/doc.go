@@ -8,14 +8,14 @@
 //	   Writer.Seal ─► Shrink (unmap the tail) ─► Clean (flush, unmap) ─► Seal ─── RPC ─────▶ shortened, sealed
 //	                                                                     Publish, or Discard ▶
 //
-// A Space is a catalog.Space, so whatever builds chunks locally builds them remotely, and chunk.Writer's Allocator is
+// A Space is a catalog.Space, so what builds chunks locally builds them remotely, and chunk.Writer's Allocator is
 // an Arrow allocator for the memory of any node (the thesis' RemoteMemoryPool, §3.8.2).
 //
 // # Words
 //
 //   - window: a writable map of one granted extent, nothing else (package memregion)
-//   - debt: something that the lender may believe to be this process' and that this process does not want: the answer
-//     was not heard. It is told with the next grant, by Settle, or by Close
+//   - debt: an extent or ticket that the lender may still hold for this process, which has given it up: the answer
+//     was not heard. It is reported before the next grant, by Settle, or by Close
 //
 // # Invariants
 //
@@ -32,5 +32,5 @@
 //
 // It does not decide where chunks go, nor publish what the catalog commits: a catalog.Lender made of Clients does. It
 // reads nothing. A Space belongs to one Client, and so to one process of the lender: after a restart of that, Orphaned
-// says what the next one has to be told.
+// returns what the next one has to receive.
 package borrowing

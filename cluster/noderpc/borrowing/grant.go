@@ -75,7 +75,7 @@ func (g *Grant) Range() memregion.Range { return g.writer.Range() }
 // Generation implements chunk.Grant.
 func (g *Grant) Generation() coherence.Generation { return g.given.Extent.Generation }
 
-// Shrink implements chunk.Grant. The lender hears of it with the seal: until then the tail is nobody's.
+// Shrink implements chunk.Grant. The lender hears of it with the seal: until then the tail is unused.
 func (g *Grant) Shrink(length int64) error {
 	if length%memregion.PageSize != 0 {
 		return fmt.Errorf("%w: %d bytes are no whole pages", coherence.ErrInput, length)
@@ -189,7 +189,7 @@ func (g *Grant) Seal(seal coherence.Seal) error {
 	return nil
 }
 
-// Abort implements chunk.Grant. After Seal or an earlier Abort it does nothing. What the lender could not be told is
+// Abort implements chunk.Grant. After Seal or an earlier Abort it does nothing. What the lender did not hear is
 // owed: the memory is not this process' any more in any case.
 func (g *Grant) Abort() error {
 	if g.over {

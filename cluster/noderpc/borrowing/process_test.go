@@ -82,7 +82,7 @@ func TestTheLenderIsKilled(t *testing.T) {
 	_, err := w.Seal(ctx, built, chunk.SealOptions{})
 	require.ErrorIs(t, err, noderpc.ErrNodeGone)
 	require.Equal(t, "08006", state(t, err))
-	require.Len(t, space.Orphaned(), 1, "its next process is to be told")
+	require.Len(t, space.Orphaned(), 1, "its next process is to be notified")
 	maps, err := os.ReadFile("/proc/self/maps")
 	require.NoError(t, err)
 	for mapped := range bytes.Lines(maps) {
@@ -92,7 +92,7 @@ func TestTheLenderIsKilled(t *testing.T) {
 	require.ErrorIs(t, err, noderpc.ErrNodeGone)
 }
 
-// beSleeper takes an extent, says which, and stores into it whenever it is told to.
+// beSleeper takes an extent, says which, and stores into it at each line of its input.
 func beSleeper(a arrangement) {
 	own, err := certificate.Load(a.Files)
 	must(err)
@@ -115,8 +115,8 @@ func beSleeper(a arrangement) {
 	}
 }
 
-// W3, with a process that really sleeps: it is declared dead, wakes up and stores. Nobody else's bytes are hit, and
-// nothing of it can be published.
+// W3, with a process that really sleeps: it is declared dead, wakes up and stores. No other
+// process' bytes are hit, and nothing of it can be published.
 func TestAWriterIsDeclaredDeadAndStores(t *testing.T) {
 	w := newWorld(t, 16*mebibyte)
 	a := arrangement{Spec: w.view.Spec(), Address: w.address, Files: writeFiles(t, w.authority, "sleeper")}

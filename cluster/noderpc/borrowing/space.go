@@ -32,9 +32,9 @@ type Options struct {
 	Member noderpc.Membership
 	// Chooser finds how Grant.Copy copies where the fabric is not coherent; nil: ordinary stores.
 	Chooser *coherence.Chooser
-	// Counters get the steps of the protocol; nil: nobody counts.
+	// Counters count the steps of the protocol; nil: not counted.
 	Counters *coherence.Counters
-	// Fault is told of the fault points of writing; nil in production.
+	// Fault is called at the fault points of writing; nil in production.
 	Fault faults.Hook
 }
 
@@ -55,7 +55,7 @@ type space struct {
 
 	mu struct {
 		sync.Mutex
-		debts noderpc.FreeRequest // what the lender has to be told (R2)
+		debts noderpc.FreeRequest // what the lender has yet to receive (R2)
 	}
 }
 
@@ -78,7 +78,7 @@ func (s *Space) WithContext(ctx context.Context) *Space {
 	return &Space{space: s.space, ctx: ctx, holder: s.holder}
 }
 
-// For is the same Space, whose lender is told for whom its grants are.
+// For is the same Space, whose grant requests name their holder.
 func (s *Space) For(holder string) *Space {
 	return &Space{space: s.space, ctx: s.ctx, holder: holder}
 }
@@ -157,17 +157,17 @@ func (s *space) unheard(ticket noderpc.Ticket, err error) {
 	s.mu.debts.Tickets = append(s.mu.debts.Tickets, ticket)
 }
 
-// Owe has Settle tell the lender that this process gives extents of its up: for whoever could not tell it.
+// Owe has Settle give extents of the lender's back: for callers whose own Free was not answered.
 func (s *space) Owe(ids ...catalog.ExtentID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.debts.Extents = append(s.mu.debts.Extents, ids...)
 }
 
-// Settle tells the lender what it has not heard of. It does nothing, and costs nothing, if that is nothing.
+// Settle gives the lender back what this process owes. Without debts it does nothing, and costs nothing.
 func (s *space) Settle(ctx context.Context) error { return s.SettleWith(ctx, s.lender) }
 
-// SettleWith tells it the lender's next process, which keeps what this one may be storing into.
+// SettleWith is Settle with the lender's next process, which keeps what this one may be storing into.
 func (s *space) SettleWith(ctx context.Context, lender Lender) error {
 	s.mu.Lock()
 	debts := s.mu.debts
@@ -197,8 +197,8 @@ func (s *space) Owes() bool {
 	return len(s.mu.debts.Extents)+len(s.mu.debts.Tickets) > 0
 }
 
-// Orphaned are extents that this process gave up and could not tell its lender, which is not there any more: the
-// lender's next process keeps them until it is told (noderpc.Client.Free with Settling, by a client of that process).
+// Orphaned are extents that this process gave up without its lender's answer, which is not there any more: the lender's
+// next process keeps them until they are freed (noderpc.Client.Free with Settling, by a client of that process).
 func (s *space) Orphaned() []catalog.ExtentID {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -37,8 +37,8 @@ const (
 	mebibyte = 1 << 20
 )
 
-// nobody is a node of which nothing but its memory matters.
-type nobody struct{ noderpc.Node }
+// emptyNode is a node that lends memory and answers nothing else.
+type emptyNode struct{ noderpc.Node }
 
 // plan plans a region in shared memory, or on a disk where there is none.
 func plan(t testing.TB, capacity int64) memregion.Spec {
@@ -89,7 +89,7 @@ func serve(spec memregion.Spec, own *certificate.Credentials) (*lender, error) {
 		return nil, err
 	}
 	l.address = listener.Addr().String()
-	server := noderpc.NewServer(nobody{}, noderpc.ServerOptions{Name: "lender", Certificate: own, Lender: l.lending, Log: log, Refusals: l.refusals})
+	server := noderpc.NewServer(emptyNode{}, noderpc.ServerOptions{Name: "lender", Certificate: own, Lender: l.lending, Log: log, Refusals: l.refusals})
 	var serving context.Context
 	serving, l.cancel = context.WithCancel(ctx)
 	go func() { l.served <- server.Serve(serving, listener) }()

@@ -51,7 +51,7 @@ type LendingClient interface {
 	Pin(ctx context.Context, in *PinRequest, opts ...grpc.CallOption) (*PinResponse, error)
 	Unpin(ctx context.Context, in *PinRequest, opts ...grpc.CallOption) (*PinResponse, error)
 	// Left names the extents that former processes of the caller's machine were writing when they ended, where caches are not
-	// coherent: nobody else gets them until the caller has said that it has flushed them.
+	// coherent: no other borrower gets them until the caller has said that it has flushed them.
 	Left(ctx context.Context, in *LeftRequest, opts ...grpc.CallOption) (*LeftResponse, error)
 	// Held renews the caller's lease on what it holds, and names that, as the lender has it on record. What the caller says that it does not
 	// hold goes back.
@@ -174,7 +174,7 @@ type LendingServer interface {
 	Pin(context.Context, *PinRequest) (*PinResponse, error)
 	Unpin(context.Context, *PinRequest) (*PinResponse, error)
 	// Left names the extents that former processes of the caller's machine were writing when they ended, where caches are not
-	// coherent: nobody else gets them until the caller has said that it has flushed them.
+	// coherent: no other borrower gets them until the caller has said that it has flushed them.
 	Left(context.Context, *LeftRequest) (*LeftResponse, error)
 	// Held renews the caller's lease on what it holds, and names that, as the lender has it on record. What the caller says that it does not
 	// hold goes back.

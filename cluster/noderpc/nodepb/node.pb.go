@@ -1698,7 +1698,7 @@ func (x *OverdueStatus) GetReason() string {
 	return ""
 }
 
-// HolderStatus is who holds some of the node's region; without a name: nobody does.
+// HolderStatus is a holder of some of the node's region; without a name: unowned.
 type HolderStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Holder        string                 `protobuf:"bytes,1,opt,name=holder,proto3" json:"holder,omitempty"`
