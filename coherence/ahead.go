@@ -11,8 +11,7 @@ const (
 	// aheadPiece is how much is dropped at a time, in bytes: a grant that comes meanwhile waits for 15 to 40 µs, or
 	// for some hundred where the kernel has to zero the pages.
 	aheadPiece = 1 << 20
-	// aheadShare is how many times as long as it works CleanAhead rests: it takes one part of a processor's time in
-	// aheadShare + 1.
+	// CleanAhead rests aheadShare times as long as it works: it takes one part in aheadShare + 1 of a processor's time.
 	aheadShare = 4
 	// aheadRest is the shortest rest.
 	aheadRest = 50 * time.Microsecond
@@ -37,10 +36,10 @@ func (h *Home) DropAhead(limit int64) (bytes int64, err error) {
 	return r.Length, err
 }
 
-// CleanAhead drops lines ahead until ctx ends, on the caller's goroutine: piece by piece, a fifth of the time at
-// most, and as soon as memory becomes free that its domain has stored into. It begins with the first grant to
-// another domain for which there was something to prepare: the memory of a lender that nobody else writes into is
-// left alone. An error is the memory's: it is not there any more, and nothing is dropped ahead then.
+// CleanAhead drops lines ahead until ctx ends, on the caller's goroutine: piece by piece, a fifth of the time at most,
+// and as soon as memory becomes free that its domain has stored into. It begins with the first grant to another domain
+// for which there was something to prepare: the memory of a lender without foreign writers is left alone. An error is
+// the memory's: it is not there any more, and nothing is dropped ahead then.
 func (h *Home) CleanAhead(ctx context.Context) error {
 	if h.tracked == nil || h.class != Incoherent {
 		return nil

@@ -123,8 +123,8 @@ func once(t *testing.T, h *coherence.Home, writer coherence.Domain, size int64) 
 	}
 }
 
-// TestCleaningAhead: a lender that others write into drops its lines of what becomes free, so that the next of them waits for nothing; one that nobody else
-// writes into does not begin (decision 0022).
+// TestCleaningAhead: a lender with foreign writers drops its lines of what becomes free, so that the next of them waits
+// for nothing. A lender without foreign writers does not begin (decision 0022).
 func TestCleaningAhead(t *testing.T) {
 	h, lent, lines, counters, stop := cleaner(t, coherence.Incoherent)
 	once(t, h, "home", 4<<20)
@@ -238,7 +238,8 @@ func (l *duringFlush) Flush(b []byte) int {
 func (*duringFlush) FenceStore() {}
 func (*duringFlush) FenceFull()  {}
 
-// C3: a grant that is taken away while its lines are dropped says nothing of memory that somebody else has got meanwhile.
+// C3: a grant that is taken away while its lines are dropped notes nothing about memory that was granted again
+// meanwhile.
 func TestLinesDroppedForAnEndedGrant(t *testing.T) {
 	memory, lines := &trackedMemory{data: make([]byte, memregion.PageSize)}, &duringFlush{}
 	h, err := coherence.NewHome(coherence.HomeConfig{Region: 1, Memory: memory, Lines: lines, Domain: "home", Class: coherence.Incoherent})

@@ -154,10 +154,9 @@ func without(r memregion.Range, parts []memregion.Range) (left []memregion.Range
 	return left
 }
 
-// DropAhead is what a lender does with free memory into which its domain has stored, before anybody asks for it:
-// afterwards, if nobody has stored there
-// meanwhile, it is untouched (decision 0022). Nothing where the fabric is coherent, or where the lender's cache is
-// snooped: a grant flushes all the same there.
+// DropAhead is what a lender does with free memory into which its domain has stored, before it is granted: afterwards
+// it is untouched, if nothing was stored there meanwhile (decision 0022). Nothing where the fabric is coherent, or
+// where the lender's cache is snooped: a grant flushes all the same there.
 func DropAhead(class Class, r memregion.Range) []Action {
 	if class != Incoherent {
 		return nil
@@ -340,7 +339,7 @@ func (c *Core) reclaimAll(e Event, in State) ([]Action, error) {
 	return list, nil
 }
 
-// retire takes generations out of the catalog's reach; what nobody holds is over at once.
+// retire takes generations out of the catalog's reach. Those without a pin are over at once.
 func (c *Core) retire(e Event) ([]Action, error) {
 	err := c.all(e, func(x *extent) error {
 		if _, ok := x.state.next(toRetire); !ok {
@@ -379,8 +378,8 @@ func (c *Core) abort(e Event) ([]Action, error) {
 }
 
 // fenceOff takes every grant of a domain away. What it had not cleaned is quarantined: its dirty lines are lost with
-// its caches or cut off with its link, but only the operator's fence says so, and a memory that is not needed at once
-// is cheap next to a foreign byte.
+// its caches or cut off with its link, but only the operator's fence says so. Memory that stays unused for a while
+// costs less than a foreign byte.
 func (c *Core) fenceOff(e Event) ([]Action, error) {
 	if e.Domain == c.config.Home || e.Domain == "" {
 		return nil, fmt.Errorf("%w: domain %q cannot be fenced off its own region", ErrInput, e.Domain)

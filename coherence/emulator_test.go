@@ -21,8 +21,8 @@ type machine struct {
 	home   *cpu
 	cpus   []*cpu
 	random *rand.Rand
-	// pending are the flushes that were issued and are not done, by the script that issued them, which is a processor: flushes wait for nobody,
-	// a fence waits for those of its own script.
+	// pending are the flushes that were issued and are not done, by the script that issued them, which is a processor.
+	// A flush does not wait, a fence waits for those of its own script.
 	pending map[*script][]pendingFlush
 	// combining are the stores past the caches that are not done, by script: a store fence of that script waits for them.
 	combining []combined
@@ -194,11 +194,11 @@ func (c *cpu) flushNow(from, to int) {
 	c.fence(nil)
 }
 
-// offsetOf tells where in the memory a slice of a view begins. Views are never sliced with a capacity.
+// offsetOf returns where in the memory a slice of a view begins. Views are never sliced with a capacity.
 func (c *cpu) offsetOf(b []byte) int { return cap(c.view) - cap(b) }
 
-// adversary does what hardware may do at any time, at its worst: fetch lines nobody asked for, evict, write back
-// early, complete a flush.
+// adversary does what hardware may do at any time, at its worst: fetch lines unasked, evict, write back early, complete
+// a flush.
 func (m *machine) adversary() {
 	for range m.random.IntN(6) {
 		c := m.cpus[m.random.IntN(len(m.cpus))]
@@ -247,14 +247,14 @@ func (m *machine) completeOne() {
 	}
 }
 
-// recyclingMemory is the lender's allocator over a machine: it hands out the page that was freed last, and whoever
-// asks gets pages that the lender's kernel has just zeroed, dirty in the lender's cache, or, often, untouched ones.
+// recyclingMemory is the lender's allocator over a machine: it hands out the page that was freed last. The pages were
+// just zeroed by the lender's kernel, dirty in the lender's cache, or, often, are untouched.
 type recyclingMemory struct {
 	home      *cpu
 	free      []int64 // pages
 	live      map[int64]string
 	untouched map[int64]bool
-	held      bool   // lines are dropped ahead: nobody gets memory, and none is zeroed
+	held      bool   // lines are dropped ahead: no memory is granted or zeroed
 	wait      func() // lets others go on
 	forgets   bool   // a mutation
 	notHeld   bool   // another

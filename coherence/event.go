@@ -18,7 +18,7 @@ const (
 	EventGrant
 	// EventShrunk (m): the writer has flushed the tail; the grant is only Range now.
 	EventShrunk
-	// EventCleaned (m): the writer, or somebody of its host, has written back and dropped every line.
+	// EventCleaned (m): the writer, or another process of its host, has written back and dropped every line.
 	EventCleaned
 	// EventHomeCleaned: the lender has dropped every line too.
 	EventHomeCleaned
@@ -90,7 +90,7 @@ const (
 	ActionFenceFull
 	// ActionHandOver: the writer may have Range as Generation now, not earlier.
 	ActionHandOver
-	// ActionReport: tell the lender.
+	// ActionReport: report to the lender.
 	ActionReport
 	// ActionHomeClean: the driver must run the flushes that follow on the lender and report EventHomeCleaned.
 	ActionHomeClean
@@ -107,7 +107,7 @@ const (
 	// ActionVerify: compare the checksum, report the outcome: to the reader's core, or, if it is the lender that
 	// must look before it seals, EventVerified and the refused event again, or EventAbort.
 	ActionVerify
-	// ActionWait: somebody else of this domain is acquiring the same writing; wait for the outcome.
+	// ActionWait: another reader of this domain is acquiring the same writing; wait for the outcome.
 	ActionWait
 	// ActionGiveUp: the bytes stay wrong; the query fails.
 	ActionGiveUp

@@ -6,7 +6,7 @@ func BoundReader(r *Reader, perShard int) { r.bound = perShard }
 // ReaderShards is how many shards a reader has.
 const ReaderShards = readerShards
 
-// Flights is how many acquires the reader believes to be under way.
+// Flights is how many acquires are under way as the reader sees it.
 func (r *Reader) Flights() (flights int) {
 	for i := range r.shards {
 		r.shards[i].mu.RLock()

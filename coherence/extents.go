@@ -168,7 +168,7 @@ func (o *occupancy) free(r memregion.Range) {
 	})
 }
 
-// addressLimit bounds a region whose capacity nobody stated: no process can map more.
+// addressLimit bounds a region whose capacity was not stated: no process can map more.
 const addressLimit = 1 << 47
 
 // checkRange refuses what can be no extent of a region of that capacity: C4 rests on whole pages.

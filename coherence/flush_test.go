@@ -123,8 +123,8 @@ func TestFlushKeepsTheBytes(t *testing.T) {
 	}
 }
 
-// TestFlushByTwoProcessors: a long flush is shared out, each line to one of them, and whoever helps has fenced when Flush returns: its
-// flushes are completed by no other processor's fence.
+// TestFlushByTwoProcessors: a long flush is shared out, each line to one of them. A helper has fenced when Flush
+// returns: no other processor's fence completes its flushes.
 func TestFlushByTwoProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	const line = 64

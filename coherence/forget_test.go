@@ -115,7 +115,8 @@ func TestShed(t *testing.T) {
 	})
 }
 
-// TestInvalidatedIsVerifiedAgain: what a region's readers believed is forgotten, and an acquire under way is believed by nobody afterwards.
+// TestInvalidatedIsVerifiedAgain: what a region's readers have acquired is forgotten, and so is an acquire under way
+// when it ends.
 func TestInvalidatedIsVerifiedAgain(t *testing.T) {
 	counters := &coherence.Counters{}
 	r := coherence.NewReader(coherence.Coherent, nil, counters)

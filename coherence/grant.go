@@ -78,8 +78,8 @@ func (h *Home) Grant(owner string, writer Domain, size int64) (*Grant, error) {
 	return g, nil
 }
 
-// dropped notes that the flushes of a prepare are done, unless the grant was taken away meanwhile: then somebody else
-// may have the memory.
+// dropped notes that the flushes of a prepare are done, unless the grant was taken away meanwhile: then the memory may
+// have been granted again.
 func (h *Home) dropped(gen Generation, r memregion.Range) {
 	if h.tracked == nil {
 		return
@@ -103,7 +103,7 @@ func (h *Home) enter(e Event) ([]Action, error) {
 	if err != nil || list[0].Kind != ActionReserve {
 		return list, err
 	}
-	// One goroutine waits for the disk, the others for it; who comes second finds generations and reserves nothing.
+	// One goroutine waits for the disk, the others for it. They find generations then and reserve nothing.
 	h.reserving.Lock()
 	defer h.reserving.Unlock()
 	for {
@@ -140,7 +140,7 @@ func (g *Grant) Shrink(size int64) error {
 	if err != nil {
 		return err
 	}
-	// C3: the tail's dirty lines go before the allocator may hand it to somebody else.
+	// C3: the tail's dirty lines go before the allocator may hand it to another writer.
 	if err := g.home.do(list); err != nil {
 		return err
 	}
@@ -153,8 +153,8 @@ func (g *Grant) Shrink(size int64) error {
 	return nil
 }
 
-// ShrinkGeneration takes the report that gen's writer has flushed what lies beyond size bytes and needs it no more
-// (WriterCore.Shrink says what to flush). It returns what is left.
+// ShrinkGeneration takes the report that gen's writer has flushed what lies beyond size bytes and does not need it any
+// more (WriterCore.Shrink says what to flush). It returns what is left.
 //
 // It holds the lock over both the allocator and the core: between them the tail is free in one and taken in the other,
 // and a concurrent Grant that got it would be refused by C4.
@@ -180,8 +180,8 @@ func (h *Home) ShrinkGeneration(gen Generation, size int64) (memregion.Range, er
 	return left, err
 }
 
-// Copy stores from at offset at of Bytes, in the way that was found to be the fastest on this fabric. The bytes are
-// not to be stored into again. near tells that what was stored may be in the caches.
+// Copy stores from at offset at of Bytes, in the way that was found to be the fastest on this fabric. The bytes are not
+// to be stored into again. near reports whether what was stored may be in the caches.
 func (g *Grant) Copy(at int64, from []byte) (near bool, err error) {
 	if g.bytes == nil || at < 0 || at > int64(len(g.bytes)) || int64(len(from)) > int64(len(g.bytes))-at {
 		return false, fmt.Errorf("%w: copy of %d bytes to offset %d of generation %d, which has %d", ErrInput, len(from), at, g.gen, len(g.bytes))
@@ -189,7 +189,7 @@ func (g *Grant) Copy(at int64, from []byte) (near bool, err error) {
 	return CopyInto(&g.writer, g.home.chooser, g.home.count, g.bytes, at, from), nil
 }
 
-// Clean is step 3 (and 4): it writes back and drops every line. The bytes are nobody's to store into afterwards.
+// Clean is step 3 (and 4): it writes back and drops every line. Nothing may be stored into the bytes afterwards.
 func (g *Grant) Clean() error {
 	if err := g.local(EventCleaned); err != nil {
 		return err
@@ -306,7 +306,7 @@ func (h *Home) look(seal Event, a Action) ([]Action, error) {
 	return h.step(seal)
 }
 
-// AbortGeneration takes the word that gen will not be finished. Its memory stays away until Cleaned, or FenceOff.
+// AbortGeneration takes the report that gen will not be finished. Its memory stays away until Cleaned, or FenceOff.
 func (h *Home) AbortGeneration(gen Generation) error {
 	if err := h.run(Event{Kind: EventAbort, Generation: gen}); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 
 // Memory is the lender's allocator of one region. *memregion.Lent is one. Its own lock is below Home's.
 type Memory interface {
-	// Allocate returns whole pages that belong to nobody, at least size bytes.
+	// Allocate returns whole pages that are not allocated, at least size bytes.
 	Allocate(owner string, size int64) (memregion.Range, error)
 	// Shrink keeps at least the first size bytes of r, in whole pages, and returns what is kept.
 	Shrink(owner string, r memregion.Range, size int64) (memregion.Range, error)
@@ -27,9 +27,9 @@ type Durable interface {
 	Sync(r memregion.Range) error
 }
 
-// Tracking is a Memory that knows into which of it the lender's domain has stored. Home asks its Memory for it;
-// where it does not know, the lender flushes before each foreign grant. *memregion.Lent is one. Its lock is held
-// while DropAhead's caller flushes; Home.mu is not.
+// Tracking is a Memory that knows which of its pages the lender's domain has stored into. Home asks its Memory for it;
+// without it, the lender flushes before each foreign grant. *memregion.Lent is one. Its lock is held while DropAhead's
+// caller flushes; Home.mu is not.
 type Tracking interface {
 	// Dropped notes that the lender's domain has dropped every line of r.
 	Dropped(r memregion.Range)
@@ -38,11 +38,11 @@ type Tracking interface {
 	// Untouched lists the parts of r, in ascending order, that it has stored nothing into since Dropped, the kernel
 	// that zeroes pages included.
 	Untouched(r memregion.Range) []memregion.Range
-	// DropAhead has drop flush, fences included, some free memory that is not untouched, at most limit bytes, and notes
-	// that it was dropped. Nobody gets
-	// that memory, nor is it zeroed, before drop has returned. It returns which it was; empty: there is none.
+	// DropAhead calls drop to flush, fences included, some free memory that is not untouched, at most limit bytes, and
+	// notes that it was dropped. That memory is neither granted nor zeroed before drop has returned. It returns the
+	// range; empty: there is none.
 	DropAhead(limit int64, drop func(r memregion.Range, data []byte)) (memregion.Range, error)
-	// MoreToDrop tells that DropAhead may find something where it found nothing before.
+	// MoreToDrop signals that DropAhead may find something where it found nothing before.
 	MoreToDrop() <-chan struct{}
 }
 
@@ -51,7 +51,7 @@ type HomeConfig struct {
 	Region memregion.RegionID
 	Memory Memory
 	Lines  Lines // optional on coherent fabrics
-	// AheadLines are those of DropAhead, which other goroutines call than the rest (optional: Lines).
+	// AheadLines are those of DropAhead, which is called by other goroutines than the rest (optional: Lines).
 	AheadLines Lines
 	Domain     Domain
 	Class      Class
@@ -64,7 +64,7 @@ type HomeConfig struct {
 	// Optional for regions that die with their process.
 	ReserveGenerations func(upTo Generation) error
 	// Protect makes sealed extents read-only in the lender's own map (optional; memregion's Lent has it). What it
-	// refuses stays writable and is counted: it guards against our bugs, reading is right without it.
+	// refuses stays writable and is counted: it guards against our bugs, reading is correct without it.
 	Protect func(ranges ...memregion.Range) error
 	// Verify compares data, the bytes of a foreign writer's grant, with the checksum that it reports; the error wraps
 	// ErrChecksum if they differ. Optional where the lender's cache is not snooped; elsewhere foreign writers are
@@ -97,7 +97,7 @@ type Home struct {
 	lends   chan struct{} // closed when a foreign writer was granted memory that had to be prepared
 	lending sync.Once     // closes it
 
-	reserving sync.Mutex // one at a time puts a high-water mark on record; above mu
+	reserving sync.Mutex // held while a high-water mark is put on record; above mu
 
 	mu struct {
 		sync.Mutex
@@ -174,7 +174,7 @@ func (h *Home) do(list []Action) error {
 		case ActionReleaseMemory:
 			// The generation is over whatever the allocator says; the others must go back too.
 			h.count.Reclaims.Add(1)
-			if h.reader != nil { // nobody holds a pin, so nobody here loads from it; forgotten before its memory is anybody's
+			if h.reader != nil { // no pin, so no reader here; forgotten before the memory is allocated again
 				h.reader.Release(h.region, a.Generation)
 			}
 			if err := h.memory.Free(a.Owner, a.Range); err != nil {
@@ -257,7 +257,7 @@ func (h *Home) Unpin(d Domain, gens []Generation) error {
 }
 
 // ExpireDomain drops every pin of d and returns how many generations it held. The caller knows that d reads no more:
-// its lease ended, and its own clock told it so before ours did.
+// its lease ended, and ended earlier by its own clock than by ours.
 func (h *Home) ExpireDomain(d Domain) (released int) {
 	h.mu.Lock()
 	released = h.mu.core.Held(d)
@@ -271,7 +271,7 @@ func (h *Home) ExpireDomain(d Domain) (released int) {
 }
 
 // Retire says that no table version refers to gens any more: no new domain gets a pin, and a generation ends with its
-// last one, now if nobody holds it. All or nothing.
+// last one, at once if there is none. All or nothing.
 func (h *Home) Retire(gens ...Generation) error {
 	list, err := h.step(Event{Kind: EventRetire, Generations: gens})
 	if err != nil {
@@ -281,8 +281,8 @@ func (h *Home) Retire(gens ...Generation) error {
 	return h.do(list)
 }
 
-// Adopt takes over a generation that this region's former incarnation had published. The caller has told the
-// allocator that r is taken, and verifies the checksum if it wants to.
+// Adopt takes over a generation that this region's former incarnation had published. The caller has adopted r in the
+// allocator, and verifies the checksum if it wants to.
 func (h *Home) Adopt(owner string, gen Generation, r memregion.Range, s Seal) error {
 	if err := h.run(Event{Kind: EventAdopt, Owner: owner, Generation: gen, Range: r, Seal: s}); err != nil {
 		return err
@@ -294,8 +294,8 @@ func (h *Home) Adopt(owner string, gen Generation, r memregion.Range, s Seal) er
 // Bytes returns r as the lender maps it. Preconditions: r belongs to a generation that the caller holds a pin of.
 func (h *Home) Bytes(r memregion.Range) []byte { return h.memory.Bytes(r) }
 
-// Touch says that a process of the lender's domain is about to store into r, which it was not granted: a foreign
-// writer's, on whose behalf it copies. It flushes those lines itself before the writer stores (C3).
+// Touch says that a process of the lender's domain is about to store into r, which was granted to a foreign writer, on
+// whose behalf it copies. It flushes those lines itself before the writer stores (C3).
 func (h *Home) Touch(r memregion.Range) {
 	if h.tracked != nil {
 		h.tracked.Touch(r)

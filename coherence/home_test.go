@@ -60,7 +60,7 @@ func TestOneGenerationFromGrantToFree(t *testing.T) {
 	clear(g.Bytes())
 	require.ErrorIs(t, g.Seal(coherence.Seal{}), coherence.ErrOrder, "a seal before the clean")
 	require.NoError(t, g.Clean())
-	require.Nil(t, g.Bytes(), "step 3: nobody stores after the clean")
+	require.Nil(t, g.Bytes(), "step 3: nothing is stored after the clean")
 	require.NoError(t, g.Seal(coherence.Seal{Length: 5000, Checksum: 1}))
 	require.NoError(t, g.Abort(), "a deferred abort after the seal does nothing")
 	require.ErrorIs(t, h.Pin("reader", []coherence.Generation{1}), coherence.ErrOrder, "a pin before the publish")
@@ -173,7 +173,7 @@ func TestExpiredDomainLetsGoOfEverything(t *testing.T) {
 	require.Equal(t, 20, h.ExpireDomain("alpha"))
 	require.Zero(t, h.ExpireDomain("alpha"))
 	require.Equal(t, 1, m.liveCount(), "beta holds one")
-	require.ErrorIs(t, h.Unpin("alpha", gens[:1]), coherence.ErrNotPinned, "a late message takes nobody's pin")
+	require.ErrorIs(t, h.Unpin("alpha", gens[:1]), coherence.ErrNotPinned, "a late message takes no other domain's pin")
 	require.NoError(t, h.Unpin("beta", gens[:1]))
 	requireNothingAlive(t, h, m)
 }
@@ -213,7 +213,7 @@ func TestForeignWriterIsDrivenByMessages(t *testing.T) {
 		c.Class, c.Lines, c.Counters = coherence.IncoherentHomeSnoop, lines, counters
 	}
 	_, err := newHome(t, m, change).Grant("t", "alpha", 1)
-	require.ErrorIs(t, err, coherence.ErrConfig, "a foreign writer's line may be lost in part, and nobody would look")
+	require.ErrorIs(t, err, coherence.ErrConfig, "without a Verify a foreign line may be lost in part")
 	h := newHome(t, m, func(c *coherence.HomeConfig) {
 		change(c)
 		c.Verify = func(data []byte, s coherence.Seal) error {
@@ -225,7 +225,7 @@ func TestForeignWriterIsDrivenByMessages(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, h.Cleaned(lost.Generation()))
 	require.ErrorIs(t, h.SealGeneration(lost.Generation(), coherence.Seal{Length: 7}), coherence.ErrChecksum)
-	require.Equal(t, coherence.Free, h.Generation(lost.Generation()).State, "what was lost is over, and can be written anew")
+	require.Equal(t, coherence.Free, h.Generation(lost.Generation()).State, "what was lost can be written again")
 	require.Equal(t, uint64(1), counters.Mismatches.Load())
 	wrong, lines.log = nil, nil
 	g, err := h.Grant("t", "alpha", 1)

@@ -233,7 +233,7 @@ func TestFlushRoutinesFlushEachLineOnce(t *testing.T) {
 					at = i
 				}
 				last := i == len(code)-3 // then the count and the return
-				require.Equal(t, last && s.completes != nil, s.fence(code[i].code), "%s: %s, %s: a flush waits for nobody but for its processor to complete it", architecture, name, code[i].text)
+				require.Equal(t, last && s.completes != nil, s.fence(code[i].code), "%s: %s, %s: a flush waits for nothing but its processor, which completes it", architecture, name, code[i].text)
 				if last && s.completes != nil {
 					require.Equal(t, s.completes, code[i].code)
 				}
@@ -243,7 +243,7 @@ func TestFlushRoutinesFlushEachLineOnce(t *testing.T) {
 			require.True(t, begin <= code[at].address && code[at].address < end, "%s: the flush of %s is not in its loop", architecture, name)
 			require.Equal(t, s.ret, code[len(code)-1].code, "%s: %s", architecture, name)
 		}
-		for name, code := range routines { // nobody else flushes
+		for name, code := range routines { // no other routine flushes
 			_, flushes := s.flushes[name]
 			if _, copies := s.copies[name]; !flushes && !copies {
 				for _, i := range code {

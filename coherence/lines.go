@@ -69,9 +69,9 @@ func (l *CPULines) Features() Features { return l.features }
 // LineSize is the size in bytes of what one instruction flushes.
 func (l *CPULines) LineSize() int { return l.features.LineSize }
 
-// Flush implements Lines. Much memory is flushed by several processors at once: which of them does it is all the same
-// to the
-// caches, but only the one that flushed can wait for it, so the others have fenced when Flush returns (decision 0023).
+// Flush implements Lines. Much memory is flushed by several processors at once. For the caches it makes no difference
+// which of them does it, but only the one that flushed can wait for it. So the others have fenced when Flush returns
+// (decision 0023).
 func (l *CPULines) Flush(b []byte) (lines int) {
 	helpers := min(len(b)/flushShare, runtime.GOMAXPROCS(0), maxFlushers) - 1
 	if helpers < 1 {

@@ -7,7 +7,7 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Small extents of a durable region, whose bytes somebody else keeps on a disk until they are synced where they lie.
+// Small extents of a durable region, whose bytes the caller keeps on a disk until they are synced where they lie.
 //
 //	PublishLogged ─► the caller's log, with the descriptors, one sync ─► … ─► SyncLogged: those that are still needed
 
@@ -18,8 +18,8 @@ type Logged struct {
 	Bytes      int64 // of its seal: what follows in Range is zeroes
 }
 
-// PublishLogged is Publish, but for extents with no more than most bytes each, and altogether: those are not synced.
-// The caller keeps the bytes of what is returned until SyncLogged, and hands no descriptor on before he does.
+// PublishLogged is Publish, but does not sync small extents, of at most most bytes altogether. The caller puts the
+// bytes of what is returned on a disk, before it hands a descriptor on, and keeps them until SyncLogged.
 func (h *Home) PublishLogged(most int64, gens ...Generation) ([]Logged, error) {
 	if h.durable == nil {
 		return nil, h.Publish(gens...)
@@ -55,7 +55,7 @@ func (h *Home) small(most int64, gens []Generation) (list []Logged, their []Gene
 // wait for a disk twice.
 const syncGap = 256 << 10
 
-// SyncLogged returns when the bytes are on the disk of all that are published still. What was retired is in no version
+// SyncLogged returns when the bytes of all that are still published are on the disk. What was retired is in no version
 // that was acknowledged, and never will be.
 func (h *Home) SyncLogged(list []Logged) error {
 	if h.durable == nil {

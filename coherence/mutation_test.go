@@ -12,9 +12,9 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// spoiler is what a mutation of the common table (package model) does in the emulated memory. The zero value is the
+// effects is what a mutation of the common table (package model) does in the emulated memory. The zero value is the
 // protocol.
-type spoiler struct {
+type effects struct {
 	line        int     // emulated line size, if the mutation needs a special one
 	noFlush     []phase // these flushes do nothing
 	noFence     []phase // these full fences do nothing
@@ -27,16 +27,16 @@ type spoiler struct {
 	byAddress   bool    // readers remember by address
 	earlyUnpin  bool    // readers give the pin back before they load
 	lateStore   bool    // the writer stores into a sealed line
-	halves      bool    // lines are stored in two pieces now and then, as they are where nothing is spoiled
+	halves      bool    // lines are stored in two pieces now and then, as they are without a mutation
 	storesAgain bool    // a writer stores into a line that it has copied and flushed
 	unfenced    bool    // stores past the caches do not wait at their end
 	evicted     bool    // the writer's flush leaves out what has left its cache
-	forgets     bool    // the allocator zeroes pages and still believes that the lender has dropped their lines
+	forgets     bool    // the allocator zeroes pages and still takes their lines for dropped
 	notHeld     bool    // memory is granted and zeroed while its lines are dropped ahead
 	leaks       bool    // a host that is fenced off keeps its caches, and its way to the memory
 }
 
-var spoilers = map[model.Mutation]spoiler{
+var effectsOf = map[model.Mutation]effects{
 	model.NoWriterFlush:            {noFlush: []phase{clean}},
 	model.NoFenceBeforePublish:     {noFence: []phase{clean}},
 	model.PublishBeforeFlush:       {lateFlush: true},
@@ -56,7 +56,7 @@ var spoilers = map[model.Mutation]spoiler{
 	model.HomeOneLineShort:         {lineShort: []phase{homeClean}},
 	model.ZeroesNotFlushed:         {noFlush: []phase{prepare}},
 	model.ShrunkTailSurvives:       {noFlush: []phase{shrink}},
-	model.ReaderStoreFence:         {noFence: []phase{acquire}}, // it does wait for no flush as far as loads can tell
+	model.ReaderStoreFence:         {noFence: []phase{acquire}}, // for loads it waits for no flush
 	model.NoFenceBeforeReaderFlush: {noFlush: []phase{acquire}, speculative: true},
 	model.FencedWriterReaches:      {leaks: true},
 	model.LenderDoesNotLook:        {halves: true},
@@ -77,23 +77,23 @@ func has(list []phase, p phase) bool {
 	return false
 }
 
-func (m spoiler) flush(s *simulation, cpu *cpu, from, to int) (int, int) {
+func (e effects) flush(s *simulation, cpu *cpu, from, to int) (int, int) {
 	p := s.current.phase
-	keeps := m.localKeeps && s.class == coherence.IncoherentHomeSnoop && cpu == s.home
-	if has(m.noFlush, p) || p == clean && (m.lateFlush || keeps) {
+	keeps := e.localKeeps && s.class == coherence.IncoherentHomeSnoop && cpu == s.home
+	if has(e.noFlush, p) || p == clean && (e.lateFlush || keeps) {
 		return from, from
 	}
-	if has(m.lineShort, p) {
+	if has(e.lineShort, p) {
 		return from, max(from, to-s.line)
 	}
 	return from, to
 }
 
-func (m spoiler) dropFence(p phase) bool { return has(m.noFence, p) }
+func (e effects) dropFence(p phase) bool { return has(e.noFence, p) }
 
 // granted is the papers' step before the write.
-func (m spoiler) granted(s *simulation, r memregion.Range) {
-	if m.earlyFlush {
+func (e effects) granted(s *simulation, r memregion.Range) {
+	if e.earlyFlush {
 		s.flushAt(r, s.cpus...)
 	}
 }
@@ -106,8 +106,8 @@ func (s *simulation) flushAt(r memregion.Range, cpus ...*cpu) {
 }
 
 // beforeLooking is a reader's flush that went ahead of the fence before it.
-func (m spoiler) beforeLooking(s *simulation, c *cpu) {
-	if m.speculative {
+func (e effects) beforeLooking(s *simulation, c *cpu) {
+	if e.speculative {
 		c.flushNow(0, len(s.memory))
 		for range s.random.IntN(30) {
 			s.yield()
@@ -115,32 +115,32 @@ func (m spoiler) beforeLooking(s *simulation, c *cpu) {
 	}
 }
 
-func (m spoiler) beforeClean(s *simulation, r memregion.Range) {
-	if m.earlyHome {
+func (e effects) beforeClean(s *simulation, r memregion.Range) {
+	if e.earlyHome {
 		s.flushAt(r, s.home)
 	}
 }
 
-func (m spoiler) afterPublish(s *simulation, c *cpu, r memregion.Range) {
-	if m.lateFlush {
+func (e effects) afterPublish(s *simulation, c *cpu, r memregion.Range) {
+	if e.lateFlush {
 		for range 20 { // late enough for a reader to come in between
 			s.yield()
 		}
 		s.flushAt(r, c)
 	}
-	if m.lateStore {
+	if e.lateStore {
 		c.store(int(r.Offset), []byte("late"))
 	}
 }
 
-func (m spoiler) remember(x publishedExtent) coherence.Generation {
-	if m.byAddress {
+func (e effects) remember(x publishedExtent) coherence.Generation {
+	if e.byAddress {
 		return coherence.Generation(1<<40 + x.memory.Offset)
 	}
 	return x.generation
 }
 
-func (m spoiler) releaseEarly() bool { return m.earlyUnpin }
+func (e effects) releaseEarly() bool { return e.earlyUnpin }
 
 const simulationRounds = 12
 
@@ -156,7 +156,7 @@ func TestProtocolHoldsOnIncoherentMemory(t *testing.T) {
 					require.NoError(t, s.run(simulationRounds), "seed %d", seed)
 					require.NoError(t, s.broken, "seed %d", seed)
 					lost += s.lost
-					require.Positive(t, s.scans, "seed %d: somebody read something", seed)
+					require.Positive(t, s.scans, "seed %d: there were reads", seed)
 					for len(s.published) > 0 {
 						s.retireOne()
 					}

@@ -68,7 +68,7 @@ type State uint8
 const (
 	// Free is no generation at all: never granted, or over.
 	Free State = iota
-	// Granted belongs to exactly one writer, who stores into it.
+	// Granted belongs to exactly one writer, which stores into it.
 	Granted
 	// Cleaned holds its bytes in memory: the writer has written back and dropped every line.
 	Cleaned
@@ -80,7 +80,7 @@ const (
 	Published
 	// Retired takes no new domain; it lives until its last pin goes.
 	Retired
-	// Aborting waits until its writer, or somebody of the writer's host, has flushed.
+	// Aborting waits until its writer, or another process of the writer's host, has flushed.
 	Aborting
 	// Quarantined belonged to a writer that was fenced off; its memory rests until it is lifted.
 	Quarantined

@@ -13,9 +13,9 @@ import (
 // spread evenly.
 const readerShards = 64
 
-// shardHeld bounds what one shard remembers: 262,144 writings in all, some 15 MB. A lender's Reader is told which
-// generations are over
-// (HomeConfig.Reader) and stays far below; a borrower's is not, and forgets half of a shard when it is full.
+// shardHeld bounds what one shard remembers: 262,144 writings in all, some 15 MB. A lender's Reader releases
+// generations that are over (HomeConfig.Reader) and stays far below. A borrower's does not learn of them, and forgets
+// half of a shard when it is full.
 const shardHeld = 4096
 
 // Reader drives the reader's side of the protocol in one process of a domain, for all regions of one class. Safe for
@@ -107,8 +107,8 @@ func isCancellation(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// begin enters an acquire: the first one gets the actions and leads, others get the flight to wait for, and nobody
-// anything if it is held already.
+// begin enters an acquire: the first one gets the actions and leads, others get the flight to wait for. If it is held
+// already, there is neither.
 func (r *Reader) begin(s *readerShard, w Writing) (list []Action, flight *acquireFlight, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +127,7 @@ func (r *Reader) begin(s *readerShard, w Writing) (list []Action, flight *acquir
 	return list, flight, true
 }
 
-// lead runs the attempts of a first use and tells those who wait, also if verify panics (C6).
+// lead runs the attempts of a first use and wakes the waiters, also if verify panics (C6).
 func (r *Reader) lead(ctx context.Context, s *readerShard, w Writing, flight *acquireFlight, list []Action, data []byte,
 	verify func() error) error {
 	settled := false
@@ -169,8 +169,8 @@ func (r *Reader) attempt(list []Action, data []byte, verify func() error) error 
 	return nil
 }
 
-// outcome tells the core how an attempt ended and returns the next one's actions, if there is one. The flight ends in
-// the same critical section: a moment later the same writing may have another one.
+// outcome reports to the core how an attempt ended and returns the next one's actions, if there is one. The flight ends
+// in the same critical section: right afterwards the same writing may have another one.
 func (s *readerShard) outcome(w Writing, err error) (list []Action, again bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

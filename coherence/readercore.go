@@ -43,8 +43,9 @@ func (c *ReaderCore) Held(w Writing) bool {
 	return r != nil && r.held
 }
 
-// Acquire is step 6: no action if w is held, ActionWait if somebody is at it, else the first attempt. The range of the
-// flush is the caller's data. It must be called after the descriptor arrived and before the first load.
+// Acquire is step 6: no action if w is held, ActionWait if another acquire of it is under way, else the first attempt.
+// The range of the flush is the caller's data. It must be called after the descriptor arrived and before the first
+// load.
 func (c *ReaderCore) Acquire(w Writing) []Action {
 	switch r := c.known[w]; {
 	case r == nil:
@@ -121,9 +122,9 @@ func (c *ReaderCore) Forget(region memregion.RegionID) (released int) {
 	return released
 }
 
-// Shed releases the oldest writings that are held until at most keep are known, as far as that goes, and returns
-// how many it released. By rights a writing is released when its memory goes back; whoever is not told of that
-// sheds: low generations are the likeliest to be over, and one that is not is acquired again.
+// Shed releases the oldest writings that are held until at most keep are known, as far as that goes, and returns how
+// many it released. A writing should be released when its memory goes back. A reader that does not learn of that sheds:
+// low generations are the likeliest to be over, and one that is not is acquired again.
 func (c *ReaderCore) Shed(keep int) (released int) {
 	if len(c.known) <= keep {
 		return 0

@@ -85,8 +85,8 @@ func TestOnARealRegion(t *testing.T) {
 	require.NoError(t, lent.Close())
 }
 
-// TestWhenALenderHasNothingToDrop: a foreign grant is prepared unless its memory had foreign writers only since the last time, and the lender's
-// cache answers nobody (decision 0021).
+// TestWhenALenderHasNothingToDrop: a foreign grant is prepared unless its memory had foreign writers only since the
+// last time, and the lender's cache is not snooped (decision 0021).
 func TestWhenALenderHasNothingToDrop(t *testing.T) {
 	for _, class := range []coherence.Class{coherence.Incoherent, coherence.IncoherentHomeSnoop} {
 		spec := memregion.Spec{ID: 9, Base: 0x1f00_0000_0000, Capacity: 64 << 20, Fabric: memregion.FabricFile, Path: filepath.Join(t.TempDir(), "region")}

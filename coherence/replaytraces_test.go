@@ -121,7 +121,7 @@ func TestCounterexamplesReplayOnTheMachine(t *testing.T) {
 				}
 				r.touch(moment)
 				if _, _, count, _ := moment.After.Generation(model.Addresses); count > 0 && r.numbers[model.Addresses] == 0 {
-					r.numbers[model.Addresses] = r.numbers[moment.Step.Slot] // it is over, and somebody still reads it
+					r.numbers[model.Addresses] = r.numbers[moment.Step.Slot] // it is over, and a node still reads it
 				}
 				require.NoError(t, r.compareBytes(&moment.After), "%v, %v, step %d\n%v", mutation, class, i+1, trace)
 			}

@@ -24,7 +24,7 @@ type simulation struct {
 	chooser   *coherence.Chooser // of the lender
 	counters  *coherence.Counters
 	mutation  model.Mutation
-	spoiler   spoiler             // of mutation
+	effects   effects             // of mutation
 	readers   []*coherence.Reader // by cpu
 	published []publishedExtent
 	holders   map[coherence.Generation]*cpu // writers between hand-over and the end of their clean
@@ -64,7 +64,7 @@ const (
 	ahead     phase = "ahead"
 )
 
-// lines is what a domain's code sees of its CPU: real flushes, unless the mutation spoils them.
+// lines is what a domain's code sees of its CPU: real flushes, unless the mutation changes them.
 type lines struct {
 	simulation *simulation
 	cpu        *cpu
@@ -73,8 +73,8 @@ type lines struct {
 func (l lines) Flush(b []byte) int {
 	l.simulation.yield()
 	from := l.cpu.offsetOf(b)
-	from, to := l.simulation.spoiler.flush(l.simulation, l.cpu, from, from+len(b))
-	if l.simulation.spoiler.evicted && l.simulation.current.phase == clean {
+	from, to := l.simulation.effects.flush(l.simulation, l.cpu, from, from+len(b))
+	if l.simulation.effects.evicted && l.simulation.current.phase == clean {
 		return l.cpu.flushPresent(l.simulation.current, from, to)
 	}
 	return l.cpu.flush(l.simulation.current, from, to)
@@ -87,7 +87,7 @@ func (l lines) FenceStore() {
 
 func (l lines) FenceFull() {
 	l.simulation.yield()
-	if !l.simulation.spoiler.dropFence(l.simulation.current.phase) {
+	if !l.simulation.effects.dropFence(l.simulation.current.phase) {
 		l.simulation.fenceStore(l.simulation.current)
 		l.cpu.fence(l.simulation.current)
 	}
@@ -98,11 +98,11 @@ func newSimulation(class coherence.Class, line int, seed uint64, mutation model.
 	random := rand.New(rand.NewPCG(seed, 0))
 	s := &simulation{
 		machine:  newMachine(class, line, 4, random, "home", "alpha", "beta"),
-		mutation: mutation, spoiler: spoilers[mutation], holders: map[coherence.Generation]*cpu{},
+		mutation: mutation, effects: effectsOf[mutation], holders: map[coherence.Generation]*cpu{},
 		chooser: coherence.Always(nil), counters: &coherence.Counters{},
 	}
 	s.allocator = newRecyclingMemory(s.home)
-	s.allocator.forgets, s.allocator.notHeld, s.allocator.wait = s.spoiler.forgets, s.spoiler.notHeld, s.yield
+	s.allocator.forgets, s.allocator.notHeld, s.allocator.wait = s.effects.forgets, s.effects.notHeld, s.yield
 	var err error
 	s.lender, err = coherence.NewHome(coherence.HomeConfig{
 		Region: 1, Memory: s.allocator, Lines: lines{s, s.home}, Domain: "home", Class: class, Capacity: int64(len(s.memory)), Verify: s.look, Chooser: s.chooser,
@@ -209,7 +209,7 @@ func (s *simulation) write(c *cpu, rounds int) {
 			s.retireOne()
 			s.yield()
 		}
-		for range s.random.IntN(40) { // so that somebody else gets the memory that went back last
+		for range s.random.IntN(40) { // so that another domain gets the memory that went back last
 			s.yield()
 		}
 	}
@@ -231,7 +231,7 @@ func (s *simulation) writeOne(c *cpu) bool {
 	g := grant.Generation()
 	s.holders[g] = c
 	writer := coherence.NewWriterCore(s.class, g, grant.Range())
-	s.spoiler.granted(s, grant.Range())
+	s.effects.granted(s, grant.Range())
 	if c != s.home && s.random.IntN(6) == 0 {
 		s.storeAll(c, g, writer.Range(), 1<<30)
 		s.cutOff(c, g)
@@ -243,7 +243,7 @@ func (s *simulation) writeOne(c *cpu) bool {
 		delete(s.holders, g)
 		return true
 	}
-	if (s.mutation == model.None || s.spoiler.storesAgain || s.spoiler.unfenced) && s.random.IntN(2) == 0 {
+	if (s.mutation == model.None || s.effects.storesAgain || s.effects.unfenced) && s.random.IntN(2) == 0 {
 		s.copyAll(c, grant, &writer)
 	} else {
 		s.storeAll(c, g, writer.Range(), 1<<30)
@@ -296,7 +296,7 @@ func (s *simulation) shrink(c *cpu, grant *coherence.Grant, writer *coherence.Wr
 // finish does clean, home clean, seal and publish.
 func (s *simulation) finish(c *cpu, grant *coherence.Grant, writer *coherence.WriterCore) {
 	g, memory := grant.Generation(), s.lender.Generation(grant.Generation()).Range
-	s.spoiler.beforeClean(s, memory)
+	s.effects.beforeClean(s, memory)
 	if c == s.home {
 		s.must(s.in(clean, grant.Clean))
 	} else {
@@ -312,7 +312,7 @@ func (s *simulation) finish(c *cpu, grant *coherence.Grant, writer *coherence.Wr
 		if from, to := int(memory.Offset), int(memory.End()); s.mutation == model.None && bytes.Equal(s.memory[from:to], value(g, from, to)) {
 			s.must(fmt.Errorf("C1: the lender rejects generation %d, which lies in the memory", g))
 		}
-		return // it is over; the next round writes anew
+		return // it is over; the next round writes again
 	} else {
 		s.must(err)
 	}
@@ -320,7 +320,7 @@ func (s *simulation) finish(c *cpu, grant *coherence.Grant, writer *coherence.Wr
 	s.must(s.lender.Publish(g))
 	s.published = append(s.published, publishedExtent{g, memory})
 	s.yield()
-	s.spoiler.afterPublish(s, c, memory)
+	s.effects.afterPublish(s, c, memory)
 }
 
 func (s *simulation) giveBack(c *cpu, grant *coherence.Grant, writer *coherence.WriterCore) {
@@ -339,7 +339,7 @@ func (s *simulation) giveBack(c *cpu, grant *coherence.Grant, writer *coherence.
 // cutOff is the death of a host in the middle of a writing: what its caches held is lost with them. The host is back at
 // once; its reader goes on as another one would.
 func (s *simulation) cutOff(c *cpu, g coherence.Generation) {
-	if !s.spoiler.leaks {
+	if !s.effects.leaks {
 		c.lose()
 	}
 	delete(s.holders, g)
@@ -370,7 +370,7 @@ func (s *simulation) storeAll(c *cpu, g coherence.Generation, r memregion.Range,
 	for at := int(r.Offset); at < int(r.End()) && lines > 0; lines-- {
 		_, to := s.span(at / s.line)
 		to = min(to, int(r.End()))
-		if (s.spoiler.halves || s.mutation == model.None) && s.random.IntN(4) == 0 { // not every program stores a line at once
+		if (s.effects.halves || s.mutation == model.None) && s.random.IntN(4) == 0 { // not every program stores a line at once
 			half := at + (to-at)/2
 			c.store(at, value(g, at, half))
 			at = half
@@ -387,7 +387,7 @@ func (s *simulation) storeAll(c *cpu, g coherence.Generation, r memregion.Range,
 func (s *simulation) look(data []byte, seal coherence.Seal) error {
 	from := s.home.offsetOf(data)
 	if s.mutation != model.None {
-		return nil // it would find some of what mutations spoil, as readers' checksums would
+		return nil // it would find some of what mutations damage, as readers' checksums would
 	}
 	for at := from; at < from+len(data); {
 		_, to := s.span(at / s.line)
@@ -411,11 +411,11 @@ func (s *simulation) retireOne() {
 	s.must(s.lender.Retire(g))
 }
 
-// read is the script of a reader in c's domain: it reads as long as somebody writes.
+// read is the script of a reader in c's domain: it reads as long as there are writers.
 func (s *simulation) read(c *cpu, reader *coherence.Reader) {
 	for s.writing > 0 {
 		s.yield()
-		s.spoiler.beforeLooking(s, c)
+		s.effects.beforeLooking(s, c)
 		if len(s.published) == 0 {
 			continue
 		}
@@ -423,11 +423,11 @@ func (s *simulation) read(c *cpu, reader *coherence.Reader) {
 		gens := []coherence.Generation{x.generation}
 		s.must(s.lender.Pin(c.name, gens))
 		s.yield() // the descriptor travels
-		key := s.spoiler.remember(x)
+		key := s.effects.remember(x)
 		s.must(s.in(acquire, func() error {
 			return reader.Acquire(context.Background(), 1, key, c.view[x.memory.Offset:x.memory.End()], nil)
 		}))
-		early := s.spoiler.releaseEarly()
+		early := s.effects.releaseEarly()
 		if early {
 			s.must(s.lender.Unpin(c.name, gens))
 		}

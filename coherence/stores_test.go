@@ -177,11 +177,11 @@ func (s *simulation) copiers(c *cpu, unfenced bool) (list []*coherence.Copier) {
 	return append(list, coherence.NewCopier(coherence.Streaming, lines{s, c}, s.line, 2*s.line, 3*s.line, older))
 }
 
-// copyAll stores a generation by CopyInto, in parts that begin and end anywhere, by any path, and some parts as always. A line that was
-// passed is not stored into again, unless that is what is spoiled.
+// copyAll stores a generation by CopyInto, in parts that begin and end anywhere, by any path, and some parts as always.
+// A line that was passed is not stored into again, unless that is the mutation.
 func (s *simulation) copyAll(c *cpu, grant *coherence.Grant, writer *coherence.WriterCore) {
 	g, r := grant.Generation(), writer.Range()
-	copiers := s.copiers(c, s.spoiler.unfenced)
+	copiers := s.copiers(c, s.effects.unfenced)
 	for at := r.Offset; at < r.End(); {
 		end := min(at+1+s.random.Int64N(int64(12*s.line)), r.End())
 		part := memregion.Range{Offset: at, Length: end - at}
@@ -192,7 +192,7 @@ func (s *simulation) copyAll(c *cpu, grant *coherence.Grant, writer *coherence.W
 		}
 		from := slices.Clone(value(g, int(part.Offset), int(part.End())))
 		again := -1
-		if first := (part.Offset + int64(s.line) - 1) / int64(s.line) * int64(s.line); s.spoiler.storesAgain && first+int64(s.line) <= part.End() {
+		if first := (part.Offset + int64(s.line) - 1) / int64(s.line) * int64(s.line); s.effects.storesAgain && first+int64(s.line) <= part.End() {
 			again = int(first)
 			from[again-int(part.Offset)] ^= 0x55
 		}

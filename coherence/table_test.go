@@ -47,7 +47,7 @@ func judge(t *testing.T, mutation model.Mutation, class coherence.Class, seeds i
 	if mutation.FaultInSource() != "" {
 		return v
 	}
-	line := max(spoilers[mutation].line, 512)
+	line := max(effectsOf[mutation].line, 512)
 	for seed := range seeds {
 		s := newSimulation(class, line, uint64(seed), mutation)
 		if wrong := s.run(simulationRounds); wrong != nil {
@@ -81,15 +81,15 @@ func counterexample(t *testing.T, mutation model.Mutation, class coherence.Class
 // counterexamples are searched once: several tests ask. Those tests are not parallel.
 var counterexamples = map[verdict]*model.Trace{}
 
-// TestMutationTable is "make mutations": it spoils every step in turn, on both fabrics, in the model and in the emulated
-// memory. It fails if one of them finds no wrong value, and docs/coherence.md shows the table.
+// TestMutationTable is "make mutations": it mutates every step in turn, on both fabrics, in the model and in the
+// emulated memory. It fails if one of them finds no wrong value, and docs/coherence.md shows the table.
 func TestMutationTable(t *testing.T) {
 	seeds := mutationSeeds * testsuite.Effort()
 	var full, short strings.Builder
 	fmt.Fprintf(&full, "\n%-52s %-22s %-10s %-12s %s\n", "mutation", "fabric", "model", "emulator", fmt.Sprintf("caught, of %d", seeds))
 	fmt.Fprintf(&short, "| mutation | fabric | model: steps to a wrong value | emulated memory: schedules until one |\n|---|---|---|---|\n")
 	for _, mutation := range model.Mutations() {
-		_, played := spoilers[mutation]
+		_, played := effectsOf[mutation]
 		require.Equal(t, mutation.FaultInSource() == "", played, "%v does nothing in the emulated memory, or is a fault in the source as well", mutation)
 		for _, class := range mutation.Classes() {
 			v := judge(t, mutation, class, seeds)

@@ -75,7 +75,7 @@ func (w *twin) overlaps(r memregion.Range) bool {
 	return false
 }
 
-// endUnpinned ends what is retired and held by nobody.
+// endUnpinned ends what is retired and not pinned.
 func (w *twin) endUnpinned() {
 	for g, x := range w.live {
 		if x.state == coherence.Retired && !w.pinned(g, "") {

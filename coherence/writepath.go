@@ -286,8 +286,8 @@ func (c *Copier) time(to, from []byte, clock func() time.Time) time.Duration {
 }
 
 // CopyInto is how grants copy: from goes to offset at of bytes, which are the writer's grant, mapped here. Where the
-// fabric is
-// coherent, or nobody chooses, it is an ordinary copy. near tells that what was stored may be in the caches.
+// fabric is coherent, or without a chooser, it is an ordinary copy. near reports whether what was stored may be in the
+// caches.
 func CopyInto(w *WriterCore, chooser *Chooser, count *Counters, bytes []byte, at int64, from []byte) (near bool) {
 	to := bytes[at : at+int64(len(from))]
 	if !w.class.pays() || chooser == nil {

@@ -15,7 +15,7 @@ const (
 	returned             // given back unfinished
 )
 
-// WriterCore is the writer's side of one grant: what to do before the lender may be told. It runs in the writer's
+// WriterCore is the writer's side of one grant: what to do before the report to the lender. It runs in the writer's
 // domain, which need not be the lender's. Not safe for concurrent use.
 type WriterCore struct {
 	class      Class
@@ -40,9 +40,9 @@ func (w *WriterCore) Writing() bool { return w.state == writing }
 // Range is what the writer holds.
 func (w *WriterCore) Range() memregion.Range { return w.memory }
 
-// Flushed takes the word that every line of r, which is whole lines of the grant, was stored and then flushed, and
-// is not stored into any more. Clean leaves it out: no line of r is modified (C3), its full fence waits for these
-// flushes as for its own, and a clean line that came back since is what any prefetch may bring after Clean, too.
+// Flushed takes the report that every line of r, which is whole lines of the grant, was stored and then flushed, and is
+// not stored into any more. Clean leaves it out: no line of r is modified (C3), its full fence waits for these flushes
+// as for its own, and a clean line that came back since is what any prefetch may bring after Clean, too.
 func (w *WriterCore) Flushed(r memregion.Range) {
 	n := len(w.flushed)
 	switch {

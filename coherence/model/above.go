@@ -2,20 +2,19 @@ package model
 
 import "github.com/csmsql/csmsql/coherence"
 
-// This file is what lending, borrowing and the engine do above the protocol, which has a part in it that caches notice:
-// the lender is started again,
-// extents are moved while they are written, replicas are copied, and a machine has several processes.
+// This file is what lending, borrowing and the engine do above the protocol and what caches notice of it: the lender
+// restarts, extents are moved while they are written, replicas are copied, and a machine has several processes.
 
 // machineToo is the Line of a Restart with which the lender's caches are gone, too.
 const machineToo = 1
 
-// restarts adds the end of the lender's process and of its machine. The next process waits until nobody else trusts
-// a lease of the former one: what that pins would be free.
+// restarts adds the end of the lender's process and of its machine. The next process waits until no other node relies
+// on a lease of the former one: what such a lease pins would be free.
 func (m *Model) restarts(s *State) {
 	if !m.effects.restarts {
 		return
 	}
-	ghosts, read := 0, false // that there would be; others read
+	ghosts, read := 0, false // ghosts that there would be; whether others read
 	if s.pins(ghost) {
 		ghosts++
 	}
@@ -29,7 +28,7 @@ func (m *Model) restarts(s *State) {
 			ghosts++
 		}
 	}
-	// Stores past the cache of a process that has ended are done: whatever interrupted it has waited for them.
+	// Stores past the cache of a process that has ended are done: the interrupt that ended it has waited for them.
 	if s.caches[Home].waiting == 0 && (!read || m.effects.restartHurries && ghosts <= 1) { // there is room for one
 		m.can(Step{Kind: Restart, Node: Home})
 		m.can(Step{Kind: Restart, Node: Home, Line: machineToo})
@@ -37,8 +36,8 @@ func (m *Model) restarts(s *State) {
 }
 
 // restart is the lender's next process: it knows what is published and what others may still write, and nothing else.
-// Its own writers and readers went
-// with the former one; what they have stored lies in its caches, unless these are gone.
+// Its own writers and readers went with the former one; what they have stored lies in its caches, unless these are
+// lost.
 func (m *motion) restart(machine bool) {
 	if machine {
 		m.access(AccessLose, Home, 0, 0)
@@ -65,19 +64,19 @@ func (m *motion) restart(machine bool) {
 			if g.state == coherence.Aborting {
 				g.phase = aborting
 			}
-			if g.phase == flushed { // the lender does not answer, and it goes on
+			if g.phase == flushed { // the lender does not answer, and the writer goes on
 				g.phase = writing
 			}
 			g.state = coherence.Quarantined
 		default:
-			if !g.orphan() { // also one whose writer was fenced off: nobody stores there any more
+			if !g.orphan() { // also one whose writer was fenced off: it has no writer any more
 				m.end(g)
 			}
 		}
 	}
 }
 
-// end is what becomes of a generation of which the next process knows nothing: nobody orders it.
+// end is what becomes of a generation of which the next process knows nothing. It is no operation of the protocol.
 func (m *motion) end(g *generation) {
 	effect := m.effect
 	m.effect = nil
@@ -86,7 +85,7 @@ func (m *motion) end(g *generation) {
 }
 
 // orphaned is what follows an orphan's flush: it is given back, its seal is refused, or its writer goes on until it
-// hears that its lender is another one.
+// learns that the lender is another process.
 func (m *motion) orphaned(g *generation) {
 	switch g.phase {
 	case growing:
@@ -182,8 +181,8 @@ func (m *motion) replicate(g *generation, slot int) {
 	g.stored = 1
 }
 
-// beside is a second process of a node: it acquires for itself, while the first one goes on reading. Where that is
-// spoiled it takes the first one's acquire for done.
+// beside is a second process of a node: it acquires for itself, while the first one goes on reading. Under the mutation
+// readsBeside it takes the first one's acquire for done.
 func (m *motion) beside(n Node, slot int, lines uint8) {
 	r, g := &m.readers[n][slot], &m.generations[slot]
 	if r.state == acquiring {

@@ -11,17 +11,17 @@ type Config struct {
 	// Mismatches lets checksums be wrong, so that acquires are tried again and fail.
 	Mismatches bool
 	// Explicit searches without any reduction: prefetches are steps of their own, a line that is as fresh as can be is
-	// told from one that is absent, and the borrowers are told apart. For small configurations, to see that the
-	// reductions leave nothing out.
+	// distinguished from one that is absent, and the borrowers from each other. For small configurations, to see that
+	// the reductions leave nothing out.
 	Explicit bool
 	// Halves puts both places into one line and grants them together only, so that a line is stored in two pieces: it
 	// may be evicted between them and fetched again.
 	Halves bool
-	// Restarts lets the lender's process end at any time, or its machine, and be started again.
+	// Restarts lets the lender's process end at any time, or its machine, and restart.
 	Restarts bool
 	// Grows lets writers of other domains have their extent put into another one, which the lender copies.
 	Grows bool
-	// Replicas lets whoever is granted one place fill it with what it reads at the other.
+	// Replicas lets the writer of one place fill it with what it reads at the other.
 	Replicas bool
 	// Processes lets a second process of a domain acquire what the first one reads.
 	Processes bool
@@ -29,7 +29,7 @@ type Config struct {
 	Evictions bool
 	// Copies lets writers store past their cache, and flush a place as soon as it was stored.
 	Copies bool
-	// keepPins spoils the protocol so that C6 breaks.
+	// keepPins breaks the protocol so that C6 does not hold.
 	keepPins bool
 }
 

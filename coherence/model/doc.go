@@ -6,7 +6,7 @@
 //	                    Model (protocol.go, hardware.go)            what it is held against
 //	                    ────────────────────────────────            ───────────────────────
 //	Search ───────────▶ every state once, breadth first ──────────▶ C1 … C6: a violation has a shortest Trace
-//	Mutation ─────────▶ the same with one step spoiled ───────────▶ some reader loads a wrong value
+//	Mutation ─────────▶ the same with one step mutated ───────────▶ some reader loads a wrong value
 //	Walk, Shortest ───▶ a Trace: steps, operations, accesses ─────▶ the real Core, WriterCore and ReaderCore, and the emulated
 //	                                                                machine, step by step (package coherence's replay_test.go)
 //
@@ -21,33 +21,32 @@
 //     again without end. Generations have no number but a slot, so that there is no last one: what a generation that is
 //     over left in memory and caches is "old", which is all that a reader must know of it.
 //   - Both fabrics that need a protocol: incoherent, and incoherent-home-snoop.
-//   - The hardware at its worst, at any time: it fetches lines that nobody asked for, evicts lines, writes modified
-//     lines back early, and completes each flush of its own accord; only a full fence waits for those of its own
-//     script.
+//   - The hardware at its worst, at any time: it fetches lines unasked, evicts lines, writes modified lines back early,
+//     and completes each flush of its own accord; only a full fence waits for those of its own script.
 //   - With Config.Evictions, what was evicted is on its way to the memory for any time, and a flush of the line waits
 //     for it.
 //   - With Config.Copies, all ways to copy: writers store past their caches, which waits in a buffer of their processor
 //     for any time, in no order, and comes to the memory or into the cache; a store fence waits for it. And they flush
 //     a place when they have stored it, and leave it out of their clean.
 //   - The lender's kernel zeroes what is granted, in the lender's cache, or leaves it as it is where the lender has
-//     dropped the lines before and nobody of its domain has stored there since. On incoherent the lender then does not
+//     dropped the lines before and its domain has stored nothing there since. On incoherent the lender then does not
 //     drop them again; there it also drops lines of free memory, which the kernel may zero at any other time.
 //   - Checksums that do not match (Config.Mismatches): attempts are bounded.
 //
 // And of what stands above the protocol, each switched on by itself or all together (above.go):
 //
 //   - Restarts: the lender's process ends at any time, or its machine with its caches. The next one adopts what was
-//     published and keeps what the two other hosts may still write, who go on storing, give back, or have their seals
-//     refused. It begins when no lease of the former process is trusted any more.
+//     published and keeps what the two other hosts may still write. These go on storing, give back, or have their seals
+//     refused. It begins when no node relies on a lease of the former process any more.
 //   - Grows: a writer elsewhere flushes, and its lender copies what it wrote to another place, which is the writer's
 //     then (Grow and Reallocate). Places are of one length, so it is moved and does not become longer.
-//   - Replicas: whoever is granted one place fills it with what it loads at the other, which it has acquired.
-//   - Processes: a second process of a domain acquires what the first one reads. Their loads need no telling apart:
+//   - Replicas: the writer of one place fills it with what it loads at the other, which it has acquired.
+//   - Processes: a second process of a domain acquires what the first one reads. Their loads need not be distinguished:
 //     they go through one cache.
 //
-// One message and its handling are one step, since nothing that a message can be late for is shared with it: the
-// sender does nothing more with the lines, and whoever acts next acts on the handling. Flushes of one range are
-// issued in one step, since what counts is when each is done, and that is a step of its own.
+// One message and its handling are one step, since nothing that a message can be late for is shared with it: the sender
+// does nothing more with the lines, and the next step acts on the handling. Flushes of one range are issued in one
+// step, since what counts is when each is done, and that is a step of its own.
 //
 // # What is left out
 //
@@ -57,7 +56,7 @@
 //     other at any time. So a search keeps only lines that are modified or stale, and where a step changes what a fetch
 //     brings it takes every choice of lines that were fetched just before (Step.Before).
 //   - Alpha and beta are alike: of two states that differ in which is which, one is visited.
-//   - What nobody asks for any more, such as who wrote a sealed extent, is forgotten.
+//   - What has no effect any more, such as the writer of a sealed extent, is forgotten.
 //
 // # Invariants
 //
@@ -67,10 +66,9 @@
 //
 // # What it does not do
 //
-// It knows no reordering of loads but across a flush, and ordinary stores are in the cache at once, which is what
-// the full fence at the end of a clean makes of them. It knows no durable regions and no protection, which no
-// cache has a part in: the cores' twin (twin_test.go) covers them. What is done above the protocol is one step where
-// production holds a lock over it, as over a reallocation: what may happen between
-// its flushes and its copy is left to the emulated memory of package borrowing. It is not used by any program, only by
-// tests.
+// It knows no reordering of loads but across a flush, and ordinary stores are in the cache at once, which is what the
+// full fence at the end of a clean makes of them. It knows no durable regions and no protection, which concern no
+// cache: the cores' twin (twin_test.go) covers them. What is done above the protocol is one step where production holds
+// a lock over it, as over a reallocation: what may happen between its flushes and its copy is left to the emulated
+// memory of package borrowing. It is not used by any program, only by tests.
 package model

@@ -34,7 +34,7 @@ func (i Invariant) String() string {
 type Violation struct {
 	Invariant Invariant
 	Text      string
-	Node      Node  // of C1: who loads
+	Node      Node  // of C1: which loads
 	Slot      uint8 // of C1: what
 	Address   uint8 // of C1: where
 }
@@ -92,7 +92,7 @@ func (m *Model) lostBytes(s *State) *Violation {
 }
 
 // strayDirt is C3: in a granted extent only its holder has modified lines, and the lender while it prepares; in any
-// other that lives nobody has. What is free may be dirty in the lender's cache, whose kernel zeroes.
+// other that lives no node has. What is free may be dirty in the lender's cache, whose kernel zeroes.
 func (m *Model) strayDirt(s *State) *Violation {
 	for a := range uint8(Addresses) {
 		for n := range Node(Nodes) {
@@ -146,7 +146,7 @@ func (m *Model) sharedLine(s *State) *Violation {
 func (m *Model) lostPin(s *State) *Violation {
 	for i := range slots {
 		if g := &s.generations[i]; s.pins(i) && g.state != coherence.Published && g.state != coherence.Retired {
-			return &Violation{Invariant: C5, Text: "memory that somebody holds a pin of was given back"}
+			return &Violation{Invariant: C5, Text: "memory was given back that a pin holds"}
 		}
 	}
 	return nil

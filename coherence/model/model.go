@@ -2,7 +2,7 @@ package model
 
 import "github.com/csmsql/csmsql/coherence"
 
-// Model is the protocol, its hardware, and what spoils them.
+// Model is the protocol, its hardware, and the mutation of either.
 type Model struct {
 	class      coherence.Class
 	effects    effects
@@ -10,8 +10,8 @@ type Model struct {
 	mismatches bool
 	explicit   bool
 	halves     bool
-	// blind is a lender that does not look at what it seals. Under every mutation it is: the look would find some
-	// of what they spoil, as a reader's checksum would, and what is shown is that each step is needed for itself.
+	// blind is a lender that does not look at what it seals. It is set under every mutation: the look would find some
+	// of the damage, as a reader's checksum would, but the search is to show that each step is needed by itself.
 	blind bool
 	steps []Step // scratch
 }
@@ -489,7 +489,7 @@ func (m *Model) canonicalize(s *State) {
 		}
 		g.stored, g.passed = 0, 0
 		if g.state > coherence.HomeCleaned && g.state != coherence.Aborting && g.flushing == 0 && !m.effects.lateStore && !m.effects.lateClean {
-			g.writer = Home // nobody asks any more
+			g.writer = Home // the writer makes no difference any more
 		}
 	}
 }

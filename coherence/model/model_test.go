@@ -14,11 +14,11 @@ import (
 	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the expected outputs anew")
+var rewrite = flag.Bool("rewrite", false, "rewrite the expected outputs")
 
-// TestTheProtocolHolds visits every state, with lines that are stored at once and with lines that are stored in two pieces. The
-// numbers are those of the model as it is: one that changes tells that the model does, and whoever made it grow or shrink
-// says why.
+// TestTheProtocolHolds visits every state, with lines that are stored at once and with lines that are stored in two
+// pieces. The numbers are those of the model as it is: one that changes shows that the model has changed, and a commit
+// that changes it says why.
 func TestTheProtocolHolds(t *testing.T) {
 	for _, c := range []struct {
 		config Config

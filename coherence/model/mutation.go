@@ -2,7 +2,7 @@ package model
 
 import "github.com/csmsql/csmsql/coherence"
 
-// Mutation names one way to spoil the protocol. It is the one switch that the model and the emulated memory of package
+// Mutation names one way to break the protocol. It is the one switch that the model and the emulated memory of package
 // coherence's tests share: each has its own table of what a mutation does there, and a test that no name is missing.
 type Mutation uint8
 
@@ -150,26 +150,25 @@ type effects struct {
 	earlyHomeClean bool // the lender drops the extent before the writer flushes
 	localKeeps     bool // a writer in the lender's domain does not flush where the lender's cache is snooped
 	sharedLine     bool // both addresses lie in one line
-	earlyReuse     bool // retired memory goes back whoever holds a pin
+	earlyReuse     bool // retired memory goes back although it is pinned
 	byAddress      bool // readers remember the address
 	lateStore      bool // the writer stores after the publish
 	halves         bool // see Config.Halves
 	fenceLeaks     bool // the lines of a domain that is fenced off are not lost
-	// zeroesForgotten: the kernel zeroes memory of which the lender believes that nobody has stored there
+	// zeroesForgotten: the kernel zeroes memory that the lender takes for untouched.
 	zeroesForgotten bool
-	// aheadNotHeld: memory is granted and zeroed while the lender drops its lines ahead, and is believed to be
-	// untouched afterwards; noAheadFence: as soon as
-	// the flushes are issued.
+	// aheadNotHeld: memory is granted and zeroed while the lender drops its lines ahead, and is taken for untouched
+	// afterwards; noAheadFence: it is taken for untouched as soon as the flushes are issued.
 	aheadNotHeld, noAheadFence bool
 
 	restarts, grows, replicas, processes bool // see Config
 	restartForgets                       bool // memory that others may still write is free after a restart
-	restartHurries                       bool // a restart does not wait for those who read
-	noOrphan                             bool // the flush of a writer whose lender was started again
+	restartHurries                       bool // a restart does not wait for readers
+	noOrphan                             bool // the flush of a writer whose lender restarted
 	noGrow                               bool // the flush of a writer before its lender copies
 	noReallocate                         bool // the flush of the lender before it copies
 	reallocatedStays                     bool // the flush of the lender after it copied is left out
-	replicaUnacquired                    bool // whoever copies a replica has not acquired it
+	replicaUnacquired                    bool // the writer of a replica has not acquired what it copies
 	readsBeside                          bool // a process reads when another one of its machine has begun to acquire
 
 	evictions, copies bool // see Config
@@ -177,7 +176,7 @@ type effects struct {
 	noStreamFence     bool // a writer flushes what it stored past the cache as long as that waits in a buffer
 	storesAgain       bool // a writer stores into what it has passed
 
-	keepPins bool // no mutation of the table: readers never let go, which C6 must find
+	keepPins bool // no mutation of the table: readers never unpin, which C6 must find
 }
 
 var effectsOf = [mutationCount]effects{

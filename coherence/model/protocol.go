@@ -27,8 +27,8 @@ func (m *motion) flush(step coherence.Step, first, count uint8, missing, short b
 }
 
 // grant is step 1. The lender's kernel zeroes what it hands out, which leaves modified lines in the lender's cache,
-// unless the memory is
-// used again and nobody of the lender's domain has stored there since it dropped the lines: then there are none.
+// unless the memory is used again and the lender's domain has stored nothing there since it dropped the lines: then
+// there are none.
 func (m *motion) grant(step Step) {
 	g := &m.generations[step.First]
 	*g = generation{state: coherence.Granted, first: step.First, count: step.Count, writer: step.Node}
@@ -175,7 +175,7 @@ func (m *motion) proceed(g *generation) {
 		m.reclaim(g)
 	case g.phase == preparing:
 		m.fence(coherence.ActionFenceFull, coherence.StepPrepare)
-		if m.class == coherence.Incoherent { // nobody asks on the other
+		if m.class == coherence.Incoherent { // the other class does not use it
 			m.untouched |= m.places(g.first, g.count)
 		}
 		m.handOver(g)
@@ -386,7 +386,7 @@ func (m *motion) unpinned(slot int) {
 	}
 }
 
-// reclaim ends a generation. Whoever still reads it, because the protocol is broken, reads a ghost.
+// reclaim ends a generation. A node that still reads it, which only a mutation allows, reads a ghost.
 func (m *motion) reclaim(g *generation) {
 	m.operation(coherence.ActionReleaseMemory, coherence.StepNone, g.first, g.count)
 	slot := int(g.first)
@@ -435,5 +435,5 @@ func (m *motion) renameAt(a uint8, from, to value) {
 	}
 }
 
-// forget makes the bytes that g left at an address nobody's.
+// forget makes the bytes that g left at an address old.
 func (m *motion) forget(g *generation, address uint8) { m.renameAt(address, value(g.first+1), 0) }

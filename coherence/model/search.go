@@ -180,7 +180,7 @@ func (s *search) checkProgress() {
 	good := s.reaching(s.from, s.to)
 	for number, ok := range good {
 		if !ok {
-			s.found(&Violation{Invariant: C6, Text: "somebody waits for ever"}, int32(number))
+			s.found(&Violation{Invariant: C6, Text: "a script waits for ever"}, int32(number))
 			return
 		}
 	}

@@ -28,7 +28,7 @@ func (n Node) other() Node {
 const (
 	// Addresses is how many places of memory there are; a place is as large as a line, or half of one.
 	Addresses = 2
-	// slots is how many generations the model tells apart: one begins at each address, and one that is over may still
+	// slots is how many generations the model distinguishes: one begins at each address, and one that is over may still
 	// be read if the protocol is broken.
 	slots = Addresses + 1
 	ghost = Addresses
@@ -123,9 +123,9 @@ type State struct {
 	generations [slots]generation
 	readers     [Nodes][slots]reader
 	remembered  [Nodes]uint8 // by address (a mutation)
-	untouched   uint8        // by address: the lender believes that its domain has stored nothing there since it dropped the line
-	// ahead are the addresses of free memory whose lines the lender is dropping before anybody asks for it, and
-	// aheadFlushing the lines whose flush is not done.
+	untouched   uint8        // by address: untouched, as far as the lender knows
+	// ahead are the addresses of free memory whose lines the lender is dropping before it is granted, and aheadFlushing
+	// the lines whose flush is not done.
 	ahead, aheadFlushing uint8
 }
 
@@ -289,7 +289,7 @@ func (s *State) pins(i int) bool {
 	return false
 }
 
-// quiescent reports whether nothing is under way: no generation lives and nobody reads.
+// quiescent reports whether nothing is under way: no generation lives and no node reads.
 func (s *State) quiescent() bool {
 	if s.ahead|s.aheadFlushing != 0 {
 		return false

@@ -16,8 +16,8 @@ const (
 	Grant Kind = iota
 	// Zero: the lender's kernel zeroes a place that is free.
 	Zero
-	// DropAhead: the lender issues the flushes of places that are free, and that its domain has stored into. Nobody
-	// gets them before that is done.
+	// DropAhead: the lender issues the flushes of places that are free, and that its domain has stored into. They are
+	// not granted before that is done.
 	DropAhead
 	// DroppedAhead: one of these flushes is done; after the last one the fence is passed.
 	DroppedAhead
@@ -79,7 +79,7 @@ const (
 	Pass
 	// LateStore: the writer stores into what was published, or into what it has passed, at First (mutations).
 	LateStore
-	// Prefetch: a cache fetches a line that nobody asked for.
+	// Prefetch: a cache fetches a line unasked.
 	Prefetch
 	// WriteBack: a cache writes a modified line back and keeps it.
 	WriteBack
@@ -148,7 +148,7 @@ type Access struct {
 	Kind  AccessKind
 	Node  Node
 	Place uint8
-	Slot  int8 // AccessStore, AccessPass: whose bytes, -1 if nobody's
+	Slot  int8 // AccessStore, AccessPass: whose bytes, -1: of no generation
 }
 
 // Effect is everything that a step did beside changing the state.

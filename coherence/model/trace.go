@@ -177,7 +177,7 @@ func trimLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// numbering tells which generation is in which slot, as a trace is read from its beginning.
+// numbering knows which generation is in which slot, as a trace is read from its beginning.
 type numbering struct {
 	last  int
 	slots [slots]int
