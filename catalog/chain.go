@@ -18,7 +18,7 @@ type chain struct {
 	looked int                        // how many versions came, went or were handed on; for tests
 }
 
-// add puts a state behind the others, and tells which versions none of them had.
+// add puts a state behind the others, and returns the versions that none of them had.
 func (c *chain) add(s *state) (came []*TableVersion) {
 	var before *state
 	if n := len(c.states); n > 0 {
@@ -36,7 +36,7 @@ func (c *chain) add(s *state) (came []*TableVersion) {
 	return came
 }
 
-// remove takes a state out, and tells which versions none of the others has.
+// remove takes a state out, and returns the versions that none of the others has.
 func (c *chain) remove(s *state) (gone []*TableVersion) {
 	i := slices.Index(c.states, s)
 	if i < 0 {

@@ -175,7 +175,7 @@ func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
 	}
 }
 
-// cloneable are the tables that are there, but for the one that is written to while a commit is in doubt.
+// cloneable are the existing tables, except the one that is written to while a commit is in doubt.
 func cloneable(now map[string][]int64) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(now)), func(name string) bool { return name == "between" })
 }
@@ -450,7 +450,7 @@ func TestLeasesEndWithAFormerLender(t *testing.T) {
 	<-started
 }
 
-// Two nodes of one name: the second is refused, and says who has it.
+// Two nodes of one name: the second is refused, and says which node has it.
 func TestNameTaken(t *testing.T) {
 	r := newRack(t, 1)
 	defer r.close()

@@ -447,7 +447,7 @@ func (w *commit) byRows() bool {
 	return !slices.ContainsFunc(w.group.requests, func(r *request) bool { return !r.transaction.byRows() })
 }
 
-// setPending tells apply that the next transaction with the token is the commit's.
+// setPending marks the commit for apply: the next transaction with the token is the commit's.
 func (c *Catalog) setPending(w *commit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -504,7 +504,7 @@ func (w *commit) show(revision Revision) {
 	released := c.install(w.next, w.pages)
 	c.mu.Unlock()
 	c.options.Fault.At(faults.CommitVisible)
-	c.tell(released)
+	c.carryOut(released)
 	c.options.Fault.At(faults.CommitDone)
 }
 

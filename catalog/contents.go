@@ -15,8 +15,8 @@ import (
 	"github.com/csmsql/csmsql/internal/persistent"
 )
 
-// Contents is everything that one revision, or one transaction, sees. It is immutable, but for who makes it. It shares
-// with the contents that it was made of whatever is the same (decision 0044).
+// Contents is everything that one revision, or one transaction, sees. It is immutable, except while it is made. It
+// shares with the contents that it was made of whatever is the same (decision 0044).
 type Contents struct {
 	revision Revision
 	schemas  persistent.Map[string, schemaEntry]
@@ -300,7 +300,7 @@ func since[E, V comparable](before, after persistent.Map[TableName, E], of func(
 	}
 }
 
-// SharesViews tells that contents have the very views of others, without looking at them.
+// SharesViews reports whether contents share the views of others, without comparing them.
 func (c *Contents) SharesViews(other *Contents) bool { return other != nil && c.views.Is(other.views) }
 
 // SharesSchemas is SharesViews for schemas.
@@ -324,7 +324,7 @@ func (c *Catalog) Moved() (*Contents, <-chan struct{}, error) {
 }
 
 // Applied is what this catalog knows now, without asking the store for news and without a lease: its chunks may go
-// at any time. It is for those who look, not for those who read.
+// at any time. It is for listings, not for statements that read rows.
 func (c *Catalog) Applied() *Contents {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/store"
 )
 
-// A counter is a record beside the contents: it changes at once and for everybody, whatever transactions do, and no
+// A counter is a record beside the contents: it changes at once and for all sessions, whatever transactions do, and no
 // commit of a table compares it, nor does a change of it take part in one. Who uses one reserves many numbers with one
 // change (package engine/sequence).
 
@@ -58,7 +58,7 @@ func (c *Catalog) SetCounter(ctx context.Context, id CounterID, change func(now 
 	return c.changeCounter(ctx, id, true, change)
 }
 
-func (c *Catalog) changeCounter(ctx context.Context, id CounterID, tell bool,
+func (c *Catalog) changeCounter(ctx context.Context, id CounterID, notify bool,
 	change func(now *Count) (*Count, error)) error {
 	for {
 		now, revision, err := c.counter(ctx, id)
@@ -73,7 +73,7 @@ func (c *Catalog) changeCounter(ctx context.Context, id CounterID, tell bool,
 			Compares: []store.Compare{unchanged(keys.Counter(id), revision)},
 			Puts:     []store.Item{{Key: keys.Counter(id), Value: next.Encode()}},
 		}
-		if tell && c.shared() { // the token is no commit's: it has the others wait until they have seen this
+		if notify && c.shared() { // the token is no commit's: it has the others wait until they have seen this
 			token := store.Item{Key: keys.Commit, Value: []byte(c.identity)}
 			t.Puts = append(t.Puts, store.Item{Key: keys.Set(id)}, token)
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Errors that SQL sees carry their SQLSTATE; errors.Is tells the kind.
+// Errors that SQL sees carry their SQLSTATE; errors.Is finds the kind.
 var (
 	// ErrConflict: another transaction committed a change to the same table, view or schema first. Safe to retry.
 	ErrConflict = &sqlError{"40001", "could not serialize access due to a concurrent change"}
@@ -81,7 +81,7 @@ type sqlError struct{ state, text string }
 func (e *sqlError) Error() string    { return e.text }
 func (e *sqlError) SQLState() string { return e.state }
 
-// Retryable tells that the same transaction may succeed when it is run again.
+// Retryable reports whether the same transaction may succeed when it is run again.
 func (e *sqlError) Retryable() bool { return e.state == "40001" }
 
 func quoted(kind string, name fmt.Stringer, err error) error {

@@ -24,7 +24,7 @@ import (
 var followed = []string{"meta/commit", keys.SchemaPrefix, keys.TablePrefix, keys.ViewPrefix, keys.TypePrefix,
 	keys.KeptPrefix, keys.SetPrefix, keys.RegionPrefix, keys.NodePrefix, keys.PresencePrefix}
 
-// Run follows the commits of the other nodes and tells them what this one reads, until ctx is done or the node is
+// Run follows the commits of the other nodes and reports to them what this one reads, until ctx is done or the node is
 // fenced off (ErrFenced): then it must restart. Without it nothing is committed in a cluster. Where no other
 // node shares the store it waits for ctx.
 func (c *Catalog) Run(ctx context.Context) error {
@@ -49,7 +49,7 @@ func (c *Catalog) Run(ctx context.Context) error {
 // followPause is how long to wait before what the store did not answer is asked again.
 const followPause = 100 * time.Millisecond
 
-// follow applies what the store tells. What was missed is read as a whole.
+// follow applies the store's changes. What was missed is read as a whole.
 func (c *Catalog) follow(ctx context.Context) error {
 	for {
 		c.mu.Lock()
@@ -294,7 +294,7 @@ func (c *Catalog) takeOver(ctx context.Context, t *change) error {
 	if t.own == nil && t.next != nil {
 		c.options.Fault.At(faults.CommitApplied)
 	}
-	c.tell(released)
+	c.carryOut(released)
 	for _, m := range gone {
 		if c.options.Gone != nil {
 			c.options.Gone(m)

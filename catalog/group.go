@@ -64,7 +64,7 @@ func (r *request) keep(next *Contents, g *group) {
 	r.held = fresh
 }
 
-// queue holds those who wait for their turn.
+// queue holds the requests that wait for their turn.
 type queue struct {
 	sync.Mutex
 	waiting []*request
@@ -353,7 +353,7 @@ func (g *group) refuse(w *commit) {
 	}
 }
 
-// abandon makes garbage of what refused attempts have stored, but for what the last one has, too.
+// abandon makes garbage of what refused attempts have stored, except what the last one has, too.
 func (g *group) abandon(w *commit, err error) {
 	if err != nil && !errors.Is(err, ErrOutcomeUnknown) {
 		g.refuse(w)
@@ -374,8 +374,8 @@ func (g *group) finish(ctx context.Context, w *commit, revision Revision, err er
 	c := g.catalog
 	switch {
 	case errors.Is(err, ErrOutcomeUnknown):
-		if tell := c.options.Doubted; tell != nil && len(w.publish) > 0 {
-			tell(sortedIDs(w.publish))
+		if notify := c.options.Doubted; notify != nil && len(w.publish) > 0 {
+			notify(sortedIDs(w.publish))
 		}
 		if c.doubted = w; !c.shared() {
 			c.broken = err
@@ -405,7 +405,7 @@ func (g *group) finish(ctx context.Context, w *commit, revision Revision, err er
 
 // committed says that its extents are a version's.
 func (w *commit) committed() {
-	if tell := w.catalog.options.Committed; tell != nil && len(w.publish) > 0 {
-		tell(sortedIDs(w.publish))
+	if notify := w.catalog.options.Committed; notify != nil && len(w.publish) > 0 {
+		notify(sortedIDs(w.publish))
 	}
 }

@@ -22,8 +22,8 @@ func (r *releases) unpin(domain coherence.Domain, ids []ExtentID) {
 	r.unpins[domain] = append(r.unpins[domain], ids...)
 }
 
-// tell does what was collected, and what was postponed and is due. Requires: mu is not held.
-func (c *Catalog) tell(r *releases) {
+// carryOut does what was collected, and what was postponed and is due. Requires: mu is not held.
+func (c *Catalog) carryOut(r *releases) {
 	for domain, ids := range r.unpins {
 		c.log("unpin chunks", c.lender.Unpin(domain, ids...))
 	}

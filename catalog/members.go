@@ -21,7 +21,7 @@ import (
 // store's session of the node that put them:
 //
 //	node/NAME      its incarnation; commits compare it (K8)
-//	presence/NAME  the oldest revision that it still reads, and the newest incarnation of anybody that it knows of (K7, K9)
+//	presence/NAME  the oldest revision that it still reads, and the newest incarnation of any node that it knows (K7, K9)
 
 // MemberState says what a node is up to.
 type MemberState uint64
@@ -114,7 +114,7 @@ func CheckFree(ctx context.Context, s store.Store, name string) error {
 	return err
 }
 
-// Forget takes the regions of a node from the record that is lost for good, so that its name is free again. It tells
+// Forget takes the regions of a node from the record that is lost for good, so that its name is free again. It returns
 // how many there were. The caller knows that no chunk lies in them any more. A node that is there is ErrNodeTaken.
 func Forget(ctx context.Context, s store.Store, name string) (regions int, err error) {
 	if err := checkName(name); err != nil {
@@ -187,7 +187,7 @@ func (c *Catalog) AwaitSeen(ctx context.Context) error {
 	return nil
 }
 
-// SetState says what this node is up to and returns when the others can know and Members tells it here. No snapshot
+// SetState says what this node is up to and returns when the others can know and Members shows it here. No snapshot
 // may be taken before this node is Online (K9). Preconditions: Run is running.
 func (c *Catalog) SetState(ctx context.Context, state MemberState) error {
 	if !c.shared() {
@@ -276,7 +276,7 @@ func (c *Catalog) membership(err error) error {
 	return fmt.Errorf("%w: %w", ErrNotSure, err)
 }
 
-// Reachable reports whether the lender of a region is there, and who it is.
+// Reachable reports whether the lender of a region is there, and which node it is.
 func (c *Catalog) Reachable(region memregion.RegionID) (node string, there bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -332,7 +332,7 @@ func (c *Catalog) Abandon(ctx context.Context, region memregion.RegionID, ids []
 	c.mu.Lock()
 	r := &releases{retired: slices.Clone(ids), diedAt: c.mu.current.contents.revision}
 	c.mu.Unlock()
-	c.tell(r)
+	c.carryOut(r)
 	return ids, nil
 }
 
@@ -365,7 +365,7 @@ func (c *Catalog) lends(region memregion.RegionID) bool {
 	return record != nil && record.Node == c.options.Self.Name
 }
 
-// retire tells the lender of what no node reads any more. Each node does it for its own regions.
+// retire retires at the lender what no node reads any more. Each node does it for its own regions.
 func (c *Catalog) retire() {
 	c.retiring.Lock()
 	defer c.retiring.Unlock()
@@ -408,7 +408,7 @@ func (c *Catalog) due() (due []ExtentID) {
 	return due
 }
 
-// presence is what this node tells the others. Requires mu.
+// presence is what this node reports to the others. Requires mu.
 func (c *Catalog) presence() record.Presence {
 	p := record.Presence{Oldest: c.mu.current.contents.revision, State: uint64(c.mu.state)}
 	for _, m := range c.mu.members {
@@ -430,7 +430,7 @@ func (c *Catalog) reportSoon() {
 	}
 }
 
-// report tells the others what this node still reads, soon after it changed, until ctx is done or the node is fenced.
+// report shows the others what this node still reads, soon after it changed, until ctx is done or the node is fenced.
 func (c *Catalog) report(ctx context.Context) error {
 	tick := time.NewTicker(c.options.ReportInterval)
 	defer tick.Stop()

@@ -25,7 +25,7 @@ import (
 )
 
 // rack is several nodes' catalogs over one store. Each lends one region; every node reads and writes in all of them, as
-// over shared memory. Memory that was given back is overwritten, so that a reader who comes too late sees it.
+// over shared memory. Memory that was given back is overwritten, so that a late reader sees it.
 type rack struct {
 	t     require.TestingT
 	store *store.Memory
@@ -260,8 +260,9 @@ func (r *rack) resolve(region memregion.RegionID, x memregion.Range) ([]byte, er
 	return r.nodes[region-1].memory.Bytes(x), nil
 }
 
-// glance is resolve for who only asks afterwards whether what it read can be trusted: the memory may be another's by now, who stores into it
-// meanwhile. That is no mistake of the program's, so the race detector does not see these loads; the copy is the reader's own.
+// glance is resolve for a reader that only asks afterwards whether what it read can be trusted: the memory may be
+// another writer's by now, which stores into it meanwhile. That is no mistake of the program's, so the race detector
+// does not see these loads; the copy is the reader's own.
 //
 //go:norace
 func (r *rack) glance(region memregion.RegionID, x memregion.Range) ([]byte, error) {

@@ -14,7 +14,7 @@ type Commitment struct {
 	rows        map[TableName]*TableVersion // that it changes the rows of, as they become
 }
 
-// Changed lists the tables that the transaction changes, or makes, as they become, but for those whose keys it has
+// Changed lists the tables that the transaction changes, or makes, as they become, except those whose keys it has
 // kept.
 func (c *Commitment) Changed() iter.Seq[*TableVersion] {
 	return func(yield func(*TableVersion) bool) {

@@ -44,7 +44,7 @@ func (c *Catalog) Record(s *Snapshot) (*SnapshotRecord, error) {
 // answerBytes is from how much on the rest is left for another answer.
 const answerBytes = 4 << 20
 
-// LeasedTables gives who holds a lease the tables that it asks for (Holder.Partial), as its snapshot has them.
+// LeasedTables returns the tables that a lease's holder asks for (Holder.Partial), as its snapshot has them.
 func (c *Catalog) LeasedTables(id LeaseID, asked record.TablesAsked) (record.TablesAnswer, error) {
 	c.mu.Lock()
 	l := c.mu.leases[id]
@@ -92,7 +92,7 @@ func (c *Contents) answer(asked record.TablesAsked, most int) (a record.TablesAn
 type RemoteOptions struct {
 	// CacheBytes bounds the memory for pages and decoded descriptors (default 128 MiB).
 	CacheBytes int64
-	// Release is called once by Close: it tells the lender.
+	// Release is called once by Close: it notifies the lender.
 	Release func()
 	// Version gives a table's version by its record, later, too, if the record of the snapshot is partial; nil: it is
 	// decoded, and its pages come from the lender.
@@ -214,7 +214,7 @@ func (c *Contents) Err() error {
 	return c.fetched.Err()
 }
 
-// Whole has all tables be here, for who remembers what there is: the error is Err.
+// Whole fetches all tables, for callers that need the whole list. Its error is Err.
 func (c *Contents) Whole() error {
 	c.whole()
 	return c.Err()

@@ -157,7 +157,7 @@ func (c *Catalog) ReleaseLease(id LeaseID) error {
 	r := &releases{}
 	c.endLease(l, r)
 	c.mu.Unlock()
-	c.tell(r)
+	c.carryOut(r)
 	return nil
 }
 
@@ -208,7 +208,7 @@ func (c *Catalog) ExpireLeases(now time.Time) []Lease {
 		c.log("expire a domain", c.lender.ExpireDomain(domain))
 	}
 	c.mu.Unlock()
-	c.tell(r)
+	c.carryOut(r)
 	sortLeases(ended)
 	return ended
 }

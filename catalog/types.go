@@ -100,7 +100,7 @@ func ChunkImage(ctx context.Context, d *descriptor.Descriptor, batch arrow.Recor
 // ErrDiffers marks rows that are not those of the chunk that was to be rebuilt from them.
 var ErrDiffers = chunk.ErrDiffers
 
-// Holder says who takes a snapshot.
+// Holder describes the holder of a snapshot.
 type Holder struct {
 	// Domain is the holder's coherence domain; its pins are made in that name. Empty means the catalog's own.
 	Domain coherence.Domain

@@ -150,7 +150,7 @@ func (t *Transaction) RedefineType(from TableName, is *UserType) error {
 	return nil
 }
 
-// typesAltered is alteredBelow of types: who makes a table of one knows its labels, and needs it.
+// typesAltered is alteredBelow of types: a transaction that makes a table of one knows its labels, and needs it.
 func (w *commit) typesAltered(t *Transaction) {
 	for was, is := range t.own.typesSince(t.base) {
 		if was != nil {

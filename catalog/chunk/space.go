@@ -36,7 +36,7 @@ type Grant interface {
 	Generation() coherence.Generation
 	// Copy stores from at offset at of Bytes, in the fastest way into the grant's fabric: on one that is not
 	// coherent, stores that go past the caches, or a flush in the same pass (coherence.Path). Nothing is stored
-	// there again. near tells that what was stored may be in the caches, as after ordinary stores. It is no
+	// there again. near: what was stored may be in the caches, as after ordinary stores. It is no
 	// optional method, since what stands before another Grant would hide it.
 	Copy(at int64, from []byte) (near bool, err error)
 	// Shrink gives the tail after length bytes back; length is a multiple of PageSize.

@@ -87,7 +87,7 @@ type Node struct {
 // immutable once made; all its slices are shared.
 type Descriptor struct {
 	Rows int64
-	// Owner is who the extents were granted to (the quota's name at the lender).
+	// Owner is the owner that the extents were granted to (the quota's name at the lender).
 	Owner string
 	// Extents are those of the first replica.
 	Extents []Extent

@@ -26,5 +26,5 @@
 //	    memory with others that were decoded beside it.
 //	D7  the replicas have the same extents: as many, as long, with the same seals; all of them together are disjoint.
 //
-// It does not map, acquire, pin or lease anything, and a Descriptor says nothing about who may read it.
+// It does not map, acquire, pin or lease anything, and a Descriptor says nothing about the right to read it.
 package descriptor

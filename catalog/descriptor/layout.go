@@ -46,7 +46,7 @@ func Storage(dt arrow.DataType) arrow.DataType {
 	}
 }
 
-// LayoutOf tells the layout of a type; an unknown type is ErrUnsupported.
+// LayoutOf returns the layout of a type; an unknown type is ErrUnsupported.
 func LayoutOf(dt arrow.DataType) (Layout, error) {
 	switch t := Storage(dt).(type) {
 	case *arrow.NullType:

@@ -143,9 +143,9 @@ type Statistics struct {
 	Distinct int64
 	// Min and Max bound all values that are neither null nor NaN. Long strings are cut, always outwards.
 	Min, Max Value
-	// MinExact and MaxExact tell that the bound is itself a value of the column.
+	// MinExact and MaxExact: the bound is itself a value of the column.
 	MinExact, MaxExact bool
-	// HasNaN tells that a float column holds NaN, which SQL orders above every number.
+	// HasNaN: the float column holds NaN, which SQL orders above every number.
 	HasNaN bool
 }
 

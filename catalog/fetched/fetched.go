@@ -12,7 +12,7 @@ import (
 // expectedMost is how many names are asked for along with the first.
 const expectedMost = 256
 
-// Fetch asks who holds the snapshot.
+// Fetch asks the node that holds the snapshot.
 type Fetch func(record.TablesAsked) (record.TablesAnswer, error)
 
 // Tables of a snapshot. Safe for concurrent use.

@@ -160,7 +160,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	require.Equal(t, 2, calls)
 }
 
-// LZ3: who looks for what is known does not wait; who looks for the same as another one shares its answer.
+// LZ3: a look-up of what is known does not wait; concurrent look-ups of the same share one answer.
 func TestManyLookAtOnce(t *testing.T) {
 	l := newLender(2)
 	tables := fetched.New("known:", l.fetch, add, nil)

@@ -43,7 +43,7 @@ func (h Homes) Publish(ids ...descriptor.ExtentID) error {
 // spare.
 const loggedBytes = 64 << 10
 
-// PublishLogged is Publish, but the bytes of small extents are given to who commits them and not synced.
+// PublishLogged is Publish, but the bytes of small extents are returned for the commit and not synced.
 func (h Homes) PublishLogged(ids ...descriptor.ExtentID) (redos []store.Redo, err error) {
 	err = h.publish(ids, func(home *coherence.Home, gens []coherence.Generation) error {
 		list, err := home.PublishLogged(loggedBytes, gens...)

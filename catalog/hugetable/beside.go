@@ -9,7 +9,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/statistics"
 )
 
-// What one version keeps in memory beside another is estimated, for those who account for it: they were made of each
+// What one version keeps in memory beside another is estimated, for accounts of memory: they were made of each
 // other, and share what is the same.
 const (
 	versionBytes = 512 // a version itself

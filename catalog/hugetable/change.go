@@ -236,7 +236,7 @@ func (b *packer) add(c *chunk.Chunk, dead *positions.Set) {
 	b.put(c, e, place{fresh: c.Extents(), bytes: c.Bytes()})
 }
 
-// put puts a chunk behind the others as its entry says, but for its rows' numbers.
+// put puts a chunk behind the others as its entry says, except its rows' numbers.
 func (b *packer) put(c *chunk.Chunk, e entry, p place) {
 	if !b.fits(1, e.size()) {
 		b.flush()

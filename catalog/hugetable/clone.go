@@ -36,7 +36,7 @@ func (v *Version) Family() TableID {
 	return v.table.ID
 }
 
-// Families are versions by the family of their tables, but for those that are alone.
+// Families are versions by the family of their tables, without those that are alone.
 func Families(versions []*Version) map[TableID][]*Version {
 	of := map[TableID][]*Version{}
 	for _, v := range versions {

@@ -23,9 +23,9 @@
 //	H5  a change that is done to a later version than it was made for (Rebase) loses no chunk of either, and takes none twice.
 //	H6  a row once deleted stays so in all later versions that have its chunk; a version's rows are those of its
 //	    chunks less the deleted ones. The same row is not deleted by two changes. A version without rows has no
-//	    chunks, but for those that came by the same commit.
+//	    chunks, except those that came by the same commit.
 //	H7  a fold, which puts other chunks in the place of a run of them, keeps every row, its number and whether it is
-//	    deleted, but for deleted rows that it leaves out (a purge).
+//	    deleted, except deleted rows that it leaves out (a purge).
 //	H8  behind a purge a row is found by the number that it had in an earlier version, or that version is one that the
 //	    later one does not know; a row that was left out is one that another change deleted.
 //	H9  whatever a chunk stores, a version gives each of its table's columns, by number: with the table's name and a

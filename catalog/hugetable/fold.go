@@ -196,7 +196,7 @@ func (v *Version) foldedPages(first, olds, news int) (from, to int) {
 }
 
 // refold packs what pages [from, to) list, with news in the place of olds. Rows that are deleted are deleted in news,
-// too, but for those that are left out.
+// too, except those that are left out.
 func (v *Version) refold(ctx context.Context, next *Version, from, to, first int,
 	olds, news []*chunk.Chunk, left []*positions.Set) (*packer, error) {
 	dead, err := v.foldDeleted(ctx, first, olds, news, left)

@@ -22,7 +22,7 @@ func (n FoldedName) Compare(other FoldedName) int {
 	return n.Name.Compare(other.Name)
 }
 
-// withoutCase gives two texts the same one if strings.EqualFold does not tell them apart: of each letter the first of
+// withoutCase gives two texts the same one if strings.EqualFold does not distinguish them: of each letter the first of
 // those that are the same without regard to case.
 func withoutCase(text string) string {
 	return strings.Map(func(letter rune) rune {

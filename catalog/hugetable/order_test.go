@@ -80,7 +80,7 @@ func (o *orders) sealed(v *hugetable.Version) *hugetable.Version {
 	return again
 }
 
-// H10, at random: orders come and go, columns too, and chunks are as they were but for their orders.
+// H10, at random: orders come and go, columns too, and chunks are as they were except for their orders.
 func TestOrders(t *testing.T) {
 	o, v := newOrders(t)
 	rng := rand.New(rand.NewPCG(3, 3))

@@ -26,7 +26,7 @@ type moment struct {
 	dead   map[int64]bool
 }
 
-// purged is a chunk: made is who made it, which it keeps when it moves.
+// purged is a chunk: made is its number, which it keeps when it moves.
 type purged struct {
 	values      []int64
 	made, place int

@@ -82,7 +82,7 @@ func (v *Version) declaring(current *Version) (*Version, error) {
 	return &next, nil
 }
 
-// moveAgain puts the version's replacements into the later one, but for those of chunks that were folded since.
+// moveAgain puts the version's replacements into the later one, except those of chunks that were folded since.
 func (v *Version) moveAgain(ctx context.Context, find *finder) (*Version, error) {
 	if len(v.moved) == 0 {
 		return find.in, nil

@@ -51,7 +51,7 @@ func (v *Version) Since(ctx context.Context, base *Version) (list []Position, er
 	return list, nil
 }
 
-// extentsBefore are the first extents of the chunks of base, but for those in pages that v has, too, as they are.
+// extentsBefore are the first extents of the chunks of base, except those in pages that v has, too, as they are.
 func (v *Version) extentsBefore(ctx context.Context, base *Version) (map[descriptor.ExtentID]bool, error) {
 	had := map[descriptor.ExtentID]bool{}
 	if base == nil {
@@ -81,7 +81,7 @@ func (v *Version) extentsBefore(ctx context.Context, base *Version) (map[descrip
 	return had, nil
 }
 
-// nameOf tells chunks apart that lie somewhere; those without bytes are nowhere, and all the same.
+// nameOf distinguishes chunks that lie somewhere; those without bytes are nowhere, and all the same.
 func nameOf(c *chunk.Chunk) (id descriptor.ExtentID) {
 	if len(c.Extents()) > 0 {
 		id = c.Extents()[0]

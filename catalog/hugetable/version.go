@@ -38,7 +38,7 @@ type Version struct {
 	restored bool     // by a transaction: to what an earlier version was
 
 	changed    uint64  // the number of the version in which rows came or went last
-	renumbered uint64  // likewise: in which rows got other numbers, but for those that purges say
+	renumbered uint64  // likewise: in which rows got other numbers, except those that purges say
 	purges     []purge // the later ones, by version; never changed
 }
 

@@ -11,8 +11,8 @@
 // # Invariants
 //
 //   - MN1: an index has of each table just what its record mentions now.
-//   - MN2: a table whose constraints cannot be read is found by everything: who looks there says so.
-//   - MN3: what a record may mention only for a text that looks like it is found, too: who looks decides.
+//   - MN2: a table whose constraints cannot be read is found by everything: the caller reads it and gets the error.
+//   - MN3: what a record may mention only for a text that looks like it is found, too: the caller decides.
 //
 // # Lock order
 //

@@ -18,7 +18,7 @@ type Node struct {
 	Address string // where its RPC listens
 	BootID  string
 	Started time.Time
-	// Directory is the identity of its data directory: who holds that directory's lock is this node.
+	// Directory is the identity of its data directory: the holder of that directory's lock is this node.
 	Directory string
 	// Incarnation is how its present process calls itself when it calls others.
 	Incarnation string

@@ -156,7 +156,7 @@ func sketchIntegers[T signedInteger | unsignedInteger](m *measurement, a arrow.A
 		block := values[:min(sketchBlock, len(values))]
 		values = values[len(block):]
 		// A hash whose rank is not above the lowest register changes nothing; after a few blocks that is nearly every
-		// one, and one comparison tells.
+		// one, and one comparison decides.
 		limit := m.Sketch.limit()
 		for _, v := range block {
 			if hash := mix(uint64(v)); hash<<8 <= limit {

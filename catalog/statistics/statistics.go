@@ -36,7 +36,7 @@ type measurement struct {
 	only   []bool // the elements that count (a dictionary's used ones); nil: all
 }
 
-// dense tells that every element counts, which is what the fast loops need.
+// dense: every element counts, which is what the fast loops need.
 func (m *measurement) dense(a arrow.Array) bool { return m.only == nil && a.NullN() == 0 }
 
 func (m *measurement) counts(a arrow.Array, i int) bool {

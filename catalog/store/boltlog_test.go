@@ -150,7 +150,7 @@ func TestLogTurns(t *testing.T) {
 	}
 }
 
-// While nothing settles, one half of the log is filled and the other; then who commits waits. The newest is seen.
+// While nothing settles, one half of the log is filled and the other; then commits wait. The newest is seen.
 func TestBothHalvesAreFull(t *testing.T) {
 	directory := temporary(t)
 	s, err := store.OpenBolt(directory)
@@ -260,7 +260,7 @@ func openWatched(t *testing.T, directory string) (s *store.Bolt, log *watched) {
 	return s, log
 }
 
-// TestPowerCut: a machine that loses its power has all that was acknowledged, but for the newest of what is lazy, and a
+// TestPowerCut: a machine that loses its power has all that was acknowledged, except the newest of what is lazy, and a
 // state that there was.
 func TestPowerCut(t *testing.T) {
 	for seed := range uint64(5) {

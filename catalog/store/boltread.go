@@ -15,7 +15,7 @@ import (
 type layer struct {
 	keys   map[string]entry
 	newest Revision
-	redos  []Redo // without data; replaced, not changed, by who holds settler.one
+	redos  []Redo // without data; replaced, not changed, by the holder of settler.one
 }
 
 // entry is what became of a key.

@@ -38,7 +38,7 @@ func (s *settler) run(b *Bolt) {
 		case <-b.closed:
 			return
 		case <-s.full:
-			_ = b.settle() // who needs the room tries again, and says so
+			_ = b.settle() // the commit that needs the room tries again, and returns the error
 		case <-s.lazy:
 			if !waiting {
 				soon.Reset(lazyMost / 2)
@@ -74,7 +74,7 @@ func (b *Bolt) turn() error {
 	return nil
 }
 
-// settle brings the layer that is settling into the file, and waits for who does it already.
+// settle brings the layer that is settling into the file, and waits for a running one.
 func (b *Bolt) settle() error {
 	if !b.isSettling() {
 		return nil

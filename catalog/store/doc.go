@@ -12,7 +12,7 @@
 //	cluster/etcd  compares are mod revisions, prefixes are ranges, sessions leases  a cluster
 //
 // Every write gets the revision of its transaction; that is all a compare looks at, so an etcd transaction can do it.
-// Limits tells how much one transaction takes (etcd: 128 operations, 1.5 MiB); writers split what does not have to be
+// Limits says how much one transaction takes (etcd: 128 operations, 1.5 MiB); writers split what does not have to be
 // atomic.
 //
 // # Words

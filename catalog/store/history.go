@@ -14,7 +14,7 @@ const (
 	historyBytes   = 1 << 20
 )
 
-// history remembers the newest changes of a store in this process, for those who watch it (S6).
+// history remembers the newest changes of a store in this process, for its watches (S6).
 type history struct {
 	mu      sync.Mutex
 	changes []Change      // guarded by mu; revisions ascend; a change in it is never written again
@@ -28,7 +28,7 @@ func (h *history) begin(at Revision) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.changes, h.bytes, h.from = nil, 0, at
-	h.tell()
+	h.notify()
 }
 
 // add remembers a change, which is newer than all before and not written afterwards.
@@ -41,7 +41,7 @@ func (h *history) add(c Change) {
 	for len(h.changes) > 1 && (len(h.changes) > historyChanges || h.bytes > historyBytes) {
 		h.forgetOldest()
 	}
-	h.tell()
+	h.notify()
 }
 
 // forgetOldest requires mu.
@@ -62,8 +62,8 @@ func (h *history) forget(upTo Revision) {
 	h.from = max(h.from, upTo)
 }
 
-// tell requires mu.
-func (h *history) tell() {
+// notify wakes the watches. Requires mu.
+func (h *history) notify() {
 	if h.grown != nil {
 		close(h.grown)
 	}
@@ -80,7 +80,7 @@ func (c Change) size() (bytes int) {
 	return bytes
 }
 
-// since returns what is newer than after, and what tells when there is more.
+// since returns what is newer than after, and a channel that is closed when there is more.
 func (h *history) since(after Revision) ([]Change, <-chan struct{}, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -124,7 +124,7 @@ func (h *history) watch(ctx context.Context, closed <-chan struct{}, prefixes []
 	}
 }
 
-// over tells why a watch ends, if it does.
+// over returns why a watch ends, if it does.
 func over(ctx context.Context, closed <-chan struct{}) error {
 	select {
 	case <-closed:

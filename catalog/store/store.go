@@ -56,8 +56,8 @@ type Transaction struct {
 	// Lazy: it survives the process when Commit has returned, but the machine only a second later. What a machine loses
 	// so is the newest, and all that came after it. A store may do more than this.
 	Lazy bool
-	// Redo is bytes that the store has to keep until they are on the disk where they lie. For Bolt, and who knows that
-	// it is one: see Beside.
+	// Redo is bytes that the store has to keep until they are on the disk where they lie. Only
+	// Bolt does that: see Beside.
 	Redo []Redo
 }
 
@@ -154,7 +154,7 @@ type Store interface {
 	// its error; when apply fails, with that error; ErrClosed; or ErrCompacted if what came after that revision is not
 	// kept any more, or no longer when its turn came: Scan again and watch from there. A lost connection is no reason
 	// to
-	// return: it goes on where it was (Session.Lag tells how far behind it may be).
+	// return: it goes on where it was (Session.Lag says how far behind it may be).
 	Watch(ctx context.Context, prefixes []string, after Revision, apply func(Change) error) error
 	// Session is the life of this handle: it begins when the store is opened.
 	Session() Session

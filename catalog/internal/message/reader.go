@@ -153,7 +153,7 @@ func (r *Reader) Skip() {
 	r.at += n
 }
 
-// Count tells how often a field occurs from here on, so that slices are made once. It does not move the reader and is
+// Count returns how often a field occurs from here on, so that slices are made once. It does not move the reader and is
 // bounded by limit, which keeps hostile messages from asking for much memory.
 func (r *Reader) Count(field, limit int) int {
 	scan, n := *r, 0

@@ -165,7 +165,7 @@ func (l *Log) Sync() error {
 // Failed is why nothing can be appended any more, nil if it can.
 func (l *Log) Failed() error { return l.failed }
 
-// Unsynced tells that a Sync has something to do.
+// Unsynced reports whether a Sync has something to do.
 func (l *Log) Unsynced() bool { return l.synced != l.number }
 
 // Turn goes on in the other half. Requires: what is there is settled.

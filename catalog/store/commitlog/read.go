@@ -57,7 +57,7 @@ func (s *scan) scan(half []byte) {
 	}
 }
 
-// record looks at what may be a record, and tells how far it reaches.
+// record decodes what may be a record, and returns how far it reaches.
 func (s *scan) record(b []byte) int {
 	length := uint64(binary.BigEndian.Uint32(b[4:]))
 	if binary.BigEndian.Uint64(b[8:]) != s.life {

@@ -13,7 +13,7 @@ var errDisk = errors.New("the disk says no")
 
 // shim is a file whose writes reach a disk when it is synced, and perhaps before.
 type shim struct {
-	seen  []byte // by those who read the file now
+	seen  []byte // by readers of the file now
 	disk  []byte // what surely is on the disk
 	dirty map[int64]bool
 	syncs int

@@ -155,7 +155,7 @@ func allOrNothing(t *testing.T, s store.Store) {
 	require.False(t, ok)
 }
 
-// nothingChanged: who changes nothing learns the newest revision and makes none.
+// nothingChanged: a transaction that changes nothing returns the newest revision and makes none.
 func nothingChanged(t *testing.T, s store.Store) {
 	defer func() { require.NoError(t, s.Close()) }()
 	first := commit(t, s, store.Transaction{Puts: []store.Item{put("a", "1")}})

@@ -55,13 +55,13 @@ func ephemeral(t *testing.T, world World) {
 		require.False(t, ok, gone)
 	}
 	item, ok = exists(t, s, "e/2")
-	require.True(t, ok, "who puts a key without Ephemeral keeps it")
+	require.True(t, ok, "a key that is put without Ephemeral stays")
 	require.Equal(t, store.Item{Key: "e/2", Value: []byte("stays"), Revision: second}, item)
 	_, err = s.Commit(ctx, store.Transaction{Compares: []store.Compare{store.Unchanged("e/1", first)}})
 	require.ErrorIs(t, err, store.ErrConflict, "a compare with an ephemeral key fences")
 }
 
-// ephemeralTaken: a key belongs to the session of who put it last.
+// ephemeralTaken: a key belongs to the session of the handle that put it last.
 func ephemeralTaken(t *testing.T, world World) {
 	if world.Single {
 		t.Skip("one handle at a time: no other could take a key over")
