@@ -21,7 +21,7 @@ import (
 // store's session of the node that put them:
 //
 //	node/NAME      its incarnation; commits compare it (K8)
-//	presence/NAME  the oldest revision that it still reads, and the newest incarnation of any node that it knows (K7, K9)
+//	presence/NAME  the oldest revision that it still reads, and the newest known incarnation of any node (K7, K9)
 
 // MemberState says what a node is up to.
 type MemberState uint64

@@ -193,6 +193,6 @@ func serial() *big.Int {
 // removeAll takes back what a failed write left.
 func removeAll(paths []string) {
 	for _, path := range paths {
-		_ = os.Remove(path) // the error that led here is the one to tell
+		_ = os.Remove(path) // the error that led here is the one to report
 	}
 }

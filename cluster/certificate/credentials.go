@@ -135,7 +135,7 @@ func (c *Credentials) verifyNode(s tls.ConnectionState, node string) error {
 	return nil
 }
 
-// Identify says who is at the other end of a connection.
+// Identify returns the identity at the other end of a connection.
 func Identify(s tls.ConnectionState) (Identity, error) {
 	if len(s.PeerCertificates) == 0 {
 		return Identity{}, failure(ErrNoCertificate, "the peer showed no certificate").hint(hintForeign)

@@ -7,7 +7,7 @@
 //	Authority.Issue ─► node.crt, node.key  ── by hand ──▶  checks everything   └─ Client(node) ─► tls.Config of a connection
 //	                   client.crt, client.key              that can be checked         │
 //	                   (and ca.crt; never ca.key)          before it is needed         ▼
-//	                                                                        Identify(connection) ─► who it is
+//	                                                                        Identify(connection) ─► Identity
 //
 // Words: authority, the signer; the cluster is all holders of a certificate of one authority · identity, role and
 // name, a URI in the certificate: csmsql://node/NAME or csmsql://client/NAME · node, a process that lends and queries ·
@@ -16,7 +16,7 @@
 // # Invariants
 //
 //   - T1: only TLS 1.3, only with certificates on both sides, and both signed by the one authority
-//   - T2: a peer is who the URI in its certificate says; no certificate has two such URIs, and host names decide
+//   - T2: a peer's identity is the URI in its certificate; no certificate has two such URIs, and host names decide
 //     nothing
 //   - T3: nothing is resumed: each connection has its certificates verified, with their times
 //   - T4: files are made 0600 and never over others; a key that others can read is refused

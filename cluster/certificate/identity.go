@@ -23,7 +23,7 @@ const (
 	maxNameBytes = 63
 )
 
-// Identity is who holds a certificate (T2).
+// Identity names the holder of a certificate (T2).
 type Identity struct {
 	Role Role
 	Name string

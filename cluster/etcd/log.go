@@ -12,7 +12,7 @@ import (
 // quiet says how loud etcd's messages are in our log.
 type quiet func(level zapcore.Level, message string) slog.Level
 
-// quietServer: etcd tells every step of a start at Info; and warns of settings that are meant.
+// quietServer: etcd logs every step of a start at Info, and warns of settings that are meant.
 func quietServer(level zapcore.Level, message string) slog.Level {
 	if meant[message] {
 		return slog.LevelDebug
@@ -28,7 +28,7 @@ var meant = map[string]bool{
 	"simple token is not cryptographically signed":                                         true,
 }
 
-// quietClient: a call that fails returns its error; the client need not tell each try.
+// quietClient: a call that fails returns its error; the client need not log each try.
 func quietClient(level zapcore.Level, _ string) slog.Level {
 	if level < zapcore.ErrorLevel {
 		return slog.LevelDebug

@@ -38,7 +38,7 @@ type Options struct {
 	Endpoints []string
 	// TLS is used for every connection. Without it only this machine's addresses are allowed, unless Plaintext.
 	TLS *tls.Config
-	// Plaintext allows connections to other machines that anybody between can read and change.
+	// Plaintext allows connections to other machines that can be read and changed on the way.
 	Plaintext bool
 	// Prefix is the root of all keys, so that several clusters may share an etcd; empty: DefaultPrefix.
 	Prefix string
@@ -47,7 +47,7 @@ type Options struct {
 	SessionTTL time.Duration
 	// Timeout bounds each call beside its context; 0: DefaultTimeout.
 	Timeout time.Duration
-	// Description tells operators whose session it is; it is stored in etcd.
+	// Description shows operators whose session it is; it is stored in etcd.
 	Description string
 	// Log receives faults of the background; nil: not reported.
 	Log *slog.Logger
@@ -119,7 +119,7 @@ func (o Options) checkEndpoint(endpoint string) error {
 	case scheme == "https" && o.TLS == nil:
 		return badOption("endpoint %q needs certificates, and none are given", endpoint)
 	case o.TLS == nil && !o.Plaintext && !loopback(host):
-		return badOption("endpoint %q is not on this machine, and there are no certificates: everybody between could read and change the catalog", endpoint)
+		return badOption("endpoint %q is not on this machine, and there are no certificates: the catalog could be read and changed on the way", endpoint)
 	}
 	return nil
 }

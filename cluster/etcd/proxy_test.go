@@ -96,7 +96,7 @@ func (p *proxy) copy(l *link, from, to net.Conn, filter func([]byte) []byte) {
 	}
 }
 
-// ended: one end was closed. What is held outlives who sent it.
+// ended: one end was closed. What is held outlives its sender.
 func (l *link) ended() {
 	l.mu.Lock()
 	holding := l.marker != nil

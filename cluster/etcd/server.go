@@ -65,7 +65,7 @@ func Serve(ctx context.Context, options ServerOptions) (*Server, error) {
 	return s, nil
 }
 
-// announce tells the others where they reach this member, if that is news: they remember where it was.
+// announce reports to the others where they reach this member, if that is news: they remember where it was.
 func (s *Server) announce(ctx context.Context) error {
 	client := v3client.New(s.etcd.Server)
 	defer func() { _ = client.Close() }() // it has no connection
@@ -126,7 +126,7 @@ func startAt(options ServerOptions) (*Server, error) {
 
 // quiet is quietServer until Close begins: what breaks then is meant to.
 func (s *Server) quiet(level zapcore.Level, message string) slog.Level {
-	if message == "data-dir used by this member must be removed" { // nothing else tells that it hears from the others
+	if message == "data-dir used by this member must be removed" { // nothing else shows that it hears from the others
 		s.removed.Store(true)
 	}
 	if s.serving.Err() != nil && level < zapcore.DPanicLevel {
@@ -241,8 +241,8 @@ func (s *Server) read(ctx context.Context, key string) (found []*mvccpb.KeyValue
 	return answer.Kvs, true
 }
 
-// fromHere takes out of ctx who called this process by gRPC: the member would take that for its own caller, and look
-// for the certificate of one who may have come by a socket.
+// fromHere removes this process' gRPC caller from ctx: the member would take that for its own caller, and look for its
+// certificate, though it may have come by a socket.
 func fromHere(ctx context.Context) context.Context { return peer.NewContext(ctx, &peer.Peer{}) }
 
 // Done is closed when the member does not serve any more, for whatever cause; Err says why.

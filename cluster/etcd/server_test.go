@@ -58,7 +58,7 @@ func TestOneMember(t *testing.T) {
 	}()
 	began := time.Now()
 	require.NoError(t, server.Close())
-	require.Less(t, time.Since(began), 20*time.Second, "it does not wait for who watches")
+	require.Less(t, time.Since(began), 20*time.Second, "it does not wait for watches")
 	<-server.Done()
 	require.ErrorContains(t, server.Err(), "closed")
 
@@ -355,7 +355,7 @@ func joiner(t testing.TB, name string) etcd.ServerOptions {
 	return etcd.ServerOptions{Directory: filepath.Join(t.TempDir(), name), Name: name, ListenClient: freeAddress(t), ListenPeer: freeAddress(t), Heartbeat: 50 * time.Millisecond}
 }
 
-// A cluster of one grows; who joined may be started again, and leave. Directories and names are not mixed up.
+// A cluster of one grows; a member that joined may be started again, and leave. Directories and names are not mixed up.
 func TestJoinAndLeave(t *testing.T) {
 	t.Parallel()
 	first := serve(t, etcd.ServerOptions{Directory: t.TempDir(), Name: "first", ListenClient: freeAddress(t), Heartbeat: 50 * time.Millisecond})

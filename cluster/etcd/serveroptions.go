@@ -135,14 +135,14 @@ func listenAddress(address string, files *Files) (string, error) {
 	case net.ParseIP(host) == nil:
 		return "", badOption("address %q: listening needs an IP address, not a name", address)
 	case files == nil && !loopback(host):
-		return "", badOption("address %q can be reached from other machines, and there are no certificates: everybody could change the catalog", address)
+		return "", badOption("address %q can be reached from other machines, and there are no certificates: any client could change the catalog", address)
 	case port != "0":
 		return address, nil
 	}
 	return freePort(address)
 }
 
-// anyPort tells that a port was left to be found.
+// anyPort reports whether a free port is to be found.
 func (o ServerOptions) anyPort() bool {
 	return o.ListenPeer == "" || strings.HasSuffix(o.ListenPeer, ":0") || strings.HasSuffix(o.ListenClient, ":0")
 }

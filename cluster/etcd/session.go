@@ -72,7 +72,7 @@ func (n *session) begin(ctx context.Context) error {
 	return nil
 }
 
-// description is for operators who look into etcd.
+// description is for operators that look into etcd.
 func (n *session) description() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -244,7 +244,7 @@ func (n *session) revoke() {
 	}
 }
 
-// attach and detach let the session tell a watch what to reach.
+// attach and detach let the session give a watch points to reach.
 func (n *session) attach(w *watching) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -19,7 +19,7 @@ func requireState(t testing.TB, err error, want string) {
 	require.Equal(t, want, s.SQLState())
 }
 
-// A handle that hears nothing stops to trust its session before anybody else sees it end (E2), and is fenced when it
+// A handle that hears nothing stops trusting its session before another handle sees it end (E2), and is fenced when it
 // comes back (E3).
 func TestFrozenHandle(t *testing.T) {
 	t.Parallel()
@@ -87,7 +87,7 @@ func TestFencedByTheTransaction(t *testing.T) {
 	select {
 	case <-idle.Session().Done():
 	case <-time.After(20 * time.Second):
-		require.Fail(t, "who does nothing does not learn that his session is over")
+		require.Fail(t, "an idle handle does not learn that its session is over")
 	}
 	require.ErrorIs(t, idle.Session().Check(), store.ErrSessionOver)
 }

@@ -23,7 +23,7 @@ const (
 	pingWait  = 3 * time.Second
 	// redialEvery is how long it takes at most, about, until an etcd that is back is tried again.
 	redialEvery = 500 * time.Millisecond
-	// closeWait bounds how long Close tries to tell etcd.
+	// closeWait bounds how long Close tries to notify etcd.
 	closeWait = 2 * time.Second
 )
 

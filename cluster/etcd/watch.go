@@ -212,7 +212,7 @@ func (w *watching) update() {
 	}
 }
 
-// expect gives the watch a point to reach. If it is not there yet, etcd is asked whether there is anything to tell; a
+// expect gives the watch a point to reach. If it is not there yet, etcd is asked whether there are changes; a
 // stream that stays silent for too long is given up.
 func (w *watching) expect(p point, now instant) {
 	w.mu.Lock()

@@ -11,12 +11,12 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 )
 
-// access says who may make a call.
+// access says which callers may make a call.
 type access uint8
 
 const (
-	// anybody: every caller that got in. Over plain TCP that is every process on this machine.
-	anybody access = iota
+	// anyCaller: every caller that got in. Over plain TCP that is every process on this machine.
+	anyCaller access = iota
 	// identified: the node's own user over its unix socket, or any certificate of the cluster.
 	identified
 	// nodes: the node's own user, or another node.
@@ -25,20 +25,20 @@ const (
 
 // accessOf has every method; one that were forgotten would be for nodes.
 var accessOf = map[string]access{
-	nodepb.Node_Hello_FullMethodName:                   anybody,
-	nodepb.Node_Describe_FullMethodName:                anybody,
-	nodepb.Node_Lease_FullMethodName:                   anybody,
-	nodepb.Node_Tables_FullMethodName:                  anybody,
-	nodepb.Node_Page_FullMethodName:                    anybody,
-	nodepb.Node_Renew_FullMethodName:                   anybody,
-	nodepb.Node_Release_FullMethodName:                 anybody,
+	nodepb.Node_Hello_FullMethodName:                   anyCaller,
+	nodepb.Node_Describe_FullMethodName:                anyCaller,
+	nodepb.Node_Lease_FullMethodName:                   anyCaller,
+	nodepb.Node_Tables_FullMethodName:                  anyCaller,
+	nodepb.Node_Page_FullMethodName:                    anyCaller,
+	nodepb.Node_Renew_FullMethodName:                   anyCaller,
+	nodepb.Node_Release_FullMethodName:                 anyCaller,
 	nodepb.Node_Acquire_FullMethodName:                 identified, // and of this machine, says the handler
-	nodepb.Node_Await_FullMethodName:                   anybody,
-	nodepb.Node_Status_FullMethodName:                  anybody,
-	nodepb.Node_Load_FullMethodName:                    anybody, // who may name files is the handler's to say
-	nodepb.Node_LoadTPCH_FullMethodName:                anybody,
-	nodepb.Node_Verify_FullMethodName:                  anybody,
-	nodepb.Coordination_Ping_FullMethodName:            anybody,
+	nodepb.Node_Await_FullMethodName:                   anyCaller,
+	nodepb.Node_Status_FullMethodName:                  anyCaller,
+	nodepb.Node_Load_FullMethodName:                    anyCaller, // the handler decides which callers may name files
+	nodepb.Node_LoadTPCH_FullMethodName:                anyCaller,
+	nodepb.Node_Verify_FullMethodName:                  anyCaller,
+	nodepb.Coordination_Ping_FullMethodName:            anyCaller,
 	nodepb.Lending_Grant_FullMethodName:                nodes,
 	nodepb.Lending_Reallocate_FullMethodName:           nodes,
 	nodepb.Lending_Seal_FullMethodName:                 nodes,

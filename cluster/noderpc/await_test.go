@@ -66,7 +66,7 @@ func TestAwait(t *testing.T) {
 	require.Equal(t, "22023", state(t, err))
 }
 
-// The end of the server does not wait for those who wait for news.
+// The end of the server does not wait for calls that wait for news.
 func TestAwaitEndsWithTheServer(t *testing.T) {
 	began := make(chan struct{})
 	node := &fakeNode{await: func(ctx context.Context, _ seenTables) ([]catalog.TableID, error) {

@@ -16,7 +16,7 @@ import (
 )
 
 // What follows looks at what a peer sent before anything else does (N5). Each returns what is wrong in the words of the
-// one who has to mend it; the callers say whose fault it is.
+// peer that has to mend it; the callers say whose fault it is.
 
 // The window of the address plan; memregion checks it again before it maps.
 const (

@@ -51,8 +51,8 @@ func newClient(conn *grpc.ClientConn, name string) *Client {
 // Node is the node's name.
 func (c *Client) Node() string { return c.node }
 
-// Local tells that the node is on this machine for sure, and knows which process this is: it is reached over its unix
-// socket.
+// Local reports whether the node is on this machine for sure, and knows which process this is: it is reached over its
+// unix socket.
 func (c *Client) Local() bool { return c.local }
 
 // Incarnation is that of the node's process that this client belongs to.
@@ -73,7 +73,7 @@ func (c *Client) call(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithTimeout(ctx, callTimeout)
 }
 
-// outgoing says who calls whom.
+// outgoing adds the header that names the calling process and the called one.
 func (c *Client) outgoing(ctx context.Context) context.Context {
 	return metadata.NewOutgoingContext(ctx, c.header)
 }

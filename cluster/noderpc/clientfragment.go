@@ -183,7 +183,7 @@ func (r *FragmentRun) beat(ttl time.Duration) {
 			continue
 		}
 		if r.stream.Send(&nodepb.FragmentControl{Control: &nodepb.FragmentControl_Alive{Alive: &nodepb.Alive{Sequence: sequence}}}) != nil {
-			return // who receives will hear why
+			return // receiving returns why
 		}
 	}
 }

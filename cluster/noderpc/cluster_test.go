@@ -21,7 +21,7 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Every call about memory reaches the lender as it was made, with who made it.
+// Every call about memory reaches the lender as it was made, with its caller.
 func TestLendingCalls(t *testing.T) {
 	ctx := context.Background()
 	l := &fakeLender{}

@@ -10,7 +10,7 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Each type has an encoder, which takes what this process made, and a decoder, which takes what anybody may have made
+// Each type has an encoder, which takes what this process made, and a decoder, which takes what any peer may have made
 // and returns an error for everything that encoders do not write (N5). Decoders accept nil messages as empty ones.
 
 func encodeTime(t time.Time) int64 {

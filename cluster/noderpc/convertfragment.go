@@ -56,7 +56,7 @@ func encodeFragmentResult(r FragmentResult) *nodepb.FragmentResult {
 	return m
 }
 
-// Lends tells how large a region is that a peer may name in descriptors; not ok: it may not name it.
+// Lends returns how large a region is that a peer may name in descriptors; not ok: it may not name it.
 type Lends func(region memregion.RegionID) (capacity int64, ok bool)
 
 // decodeFragmentResult verifies each descriptor: it must be well-formed, and lie in regions that the node may name.

@@ -248,8 +248,8 @@ func encodeGranted(g Granted) *nodepb.GrantResponse {
 	return &nodepb.GrantResponse{Generation: uint64(g.Extent.Generation), Offset: g.Range.Offset, Length: g.Range.Length, Class: uint32(g.Class)}
 }
 
-// decodeGranted holds the answer against what was asked. That the range is inside the region is for those to check who
-// have it mapped.
+// decodeGranted compares the answer with what was asked. The caller, which has the region mapped, checks that the range
+// is inside.
 func decodeGranted(m *nodepb.GrantResponse, region memregion.RegionID, size int64) (Granted, error) {
 	g := Granted{
 		Extent: catalog.ExtentID{Region: region, Generation: coherence.Generation(m.GetGeneration())},

@@ -40,7 +40,7 @@ func (c *Client) Ping(ctx context.Context) error {
 	return c.failed(ctx, "ping", err)
 }
 
-// Drain tells the node to take no new chunks and fragments, or that it may again.
+// Drain has the node take no new chunks and fragments, or take them again.
 func (c *Client) Drain(ctx context.Context, on bool) error {
 	call, cancel := c.call(ctx)
 	defer cancel()

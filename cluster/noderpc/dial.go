@@ -34,7 +34,7 @@ type address struct{ network, name string }
 
 func (a address) String() string { return a.name }
 
-// parseTarget tells the path of a unix socket from host:port: what has a slash, or no colon, is a path.
+// parseTarget distinguishes the path of a unix socket from host:port: what has a slash, or no colon, is a path.
 func parseTarget(ctx context.Context, target string, certified bool) (address, error) {
 	if path, found := strings.CutPrefix(target, "unix:"); found {
 		target = path
@@ -81,7 +81,7 @@ func localhost(ctx context.Context, target, port string) (address, error) {
 	return address{"tcp", net.JoinHostPort("127.0.0.1", port)}, nil
 }
 
-// dialer remembers why the last attempt failed: gRPC tells it only as text.
+// dialer remembers why the last attempt failed: gRPC returns it only as text.
 type dialer struct {
 	address address
 	last    atomic.Pointer[error]
@@ -164,7 +164,7 @@ func Dial(ctx context.Context, target string, options ...DialOption) (*Client, e
 	c := newClient(conn, "the node at "+where.name)
 	c.local = where.network == "unix"
 	if err := c.hello(ctx, d, o); err != nil {
-		_ = conn.Close() // the error above is the one to tell
+		_ = conn.Close() // the error above is the one to report
 		return nil, err
 	}
 	return c, nil

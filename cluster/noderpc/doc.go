@@ -8,7 +8,7 @@
 //	engine (attached, or another node)                           engine (implements Node, Fragments, Operations)
 //	  │ Describe, Lease, Page, Status, Load      gRPC over         ▲ checked arguments, PeerOf(ctx)
 //	  ▼                                          unix socket,      │
-//	Client ── decode, check (N5) ◀─────────────  loopback, or ─▶ Server ── who calls, who may, bounds, panics, log, package refusal
+//	Client ── decode, check (N5) ◀─────────────  loopback, or ─▶ Server ── caller, access, bounds, panics, log, package refusal
 //	  ▲ Renew, Release, Await                    mutual TLS        │   │
 //	package keeper ── renews every TTL/3                           │ tokens ── whose lease is it (N4)
 //	  │ Check(lease): by this machine's clock alone (N1)           ▼
@@ -47,7 +47,7 @@
 //   - over: a lease that the node ended; final. Not valid: this process cannot know any more; a renewal may mend it
 //   - margin: the part of a TTL that is never counted on, because two clocks may run at different speeds
 //   - incarnation: one process of a node. Lease numbers restart with each, so a client belongs to one
-//   - peer: who calls, as the kernel (unix socket) or its certificate (TCP) says
+//   - peer: the caller, as the kernel (unix socket) or its certificate (TCP) says
 //   - ticket: a caller's name for one request of memory, by which it gives back what it never heard of
 //   - state: a small named number of a node that others wait for (the thesis' state vector)
 //   - refusal: what no correct peer asks for, or a limit it met: logged with who and what, and counted
@@ -58,7 +58,7 @@
 //     after the node may have ended it
 //   - N2: a lease that the node called over, or that was released, is never valid again
 //   - N3: no lease without an end leaves a node
-//   - N4: a lease is renewed and ended only by who took it, from the incarnation that gave it
+//   - N4: a lease is renewed and ended only by the borrower that took it, at the incarnation that gave it
 //   - N5: nothing from a peer reaches this package's user unchecked: sizes, ranges, counts, addresses, names
 //   - N6: a panic in a handler is its caller's error; the node lives on
 //   - N7: a node's error keeps SQLSTATE, message, detail, hint and position; what gRPC itself says is 08006 (the node
@@ -66,7 +66,7 @@
 //   - N8: Serve returns after every handler has, Close of package keeper after its goroutine has
 //   - N9: renewals and releases do not wait for other calls
 //   - N10: a slow receiver of progress does not hold up the load, nor a fragment
-//   - N11: who calls is what the kernel or a certificate says; what a caller says of itself only distinguishes
+//   - N11: the caller is what the kernel or a certificate says; what a caller says of itself only distinguishes
 //     its own processes. A certificate counts no longer than it is valid, also within a connection
 //   - N12: a fragment's result counts as in place only before (when the last answered word was sent) + TTL − margin,
 //     and a node releases it not before (when the last word was heard) + TTL, unless its reader says that it has done
@@ -81,11 +81,11 @@
 //
 // # Who may do what
 //
-// The unix socket is 0600: who can open it is the node's user, or root, and may do everything. Over TCP with a
-// certificate (ServerOptions.Certificate) all other callers are refused before the first call; nodes may do everything,
-// clients (operators' tools) everything but take memory and run fragments. TCP without certificates is loopback only:
-// the caller is not known, and may attach and look, but not have the node read files (ServerOptions.FilesOverTCP), nor
-// anything of a cluster. access.go has the table.
+// The unix socket is 0600: a caller that can open it is the node's user, or root, and may do everything. Over TCP with
+// a certificate (ServerOptions.Certificate) all other callers are refused before the first call; nodes may do
+// everything, clients (operators' tools) everything but take memory and run fragments. TCP without certificates is
+// loopback only: the caller is not known, and may attach and look, but not have the node read files
+// (ServerOptions.FilesOverTCP), nor anything of a cluster. access.go has the table.
 //
 // # Lock order
 //
@@ -95,6 +95,6 @@
 //
 // It does not know what a snapshot's record, a page or a fragment holds: catalog and engine check that; of a fragment's
 // result it checks that every chunk is well-formed and lies where its sender may point to. It does not end leases: the
-// node does, by its clock. It does not decide who is a member, nor who is dead. It gives no client back after a restart
-// of the node: dial again, and describe again, because regions and trusted generations may be others.
+// node does, by its clock. It does not decide which nodes are members, nor which are dead. It gives no client back
+// after a restart of the node: dial again, and describe again, because regions and trusted generations may be others.
 package noderpc

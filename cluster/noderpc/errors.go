@@ -89,7 +89,7 @@ func (e *Error) Position() int { return e.At }
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Retryable tells that the same may succeed when it is done again.
+// Retryable reports whether the same may succeed when it is done again.
 func (e *Error) Retryable() bool { return e.State == "40001" }
 
 // kinds are the errors that keep their identity across the wire.
@@ -172,7 +172,7 @@ func codeOf(state string) codes.Code {
 	return codes.FailedPrecondition
 }
 
-// errorOf turns a call's error into what the caller gets. node says whom it went to, doing what was asked.
+// errorOf turns a call's error into what the caller gets. node is the one that was called, doing what was asked.
 func errorOf(ctx context.Context, node, doing string, err error) error {
 	if err == nil {
 		return nil

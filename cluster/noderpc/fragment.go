@@ -33,7 +33,7 @@ type FragmentRequest struct {
 	MemoryLimit int64
 	// TimeLimit is how long it may run; 0: as long as the context.
 	TimeLimit time.Duration
-	// Payload is whatever else the engines tell each other.
+	// Payload is for the engines; this package does not read it.
 	Payload []byte
 }
 
@@ -59,7 +59,7 @@ type FragmentResult struct {
 	Rows   int64
 	// Total is what was read.
 	Total FragmentProgress
-	// Statistics are whatever else the engines tell each other.
+	// Statistics are for the engines; this package does not read them.
 	Statistics []byte
 	// Release lets the chunks' memory go; nil: nothing is to be done. It is the server's: a client's result has none.
 	Release func()

@@ -19,7 +19,7 @@ type lendingHandlers struct {
 
 var errNotOffered = errors.New("not offered by this node")
 
-// lender also refuses those who do not say which process they are: nothing could be taken back when it died.
+// lender also refuses callers that do not say which process they are: nothing could be taken back when it died.
 func (h lendingHandlers) lender(ctx context.Context) (Lender, Peer, error) {
 	p := PeerOf(ctx)
 	if h.server.options.Lender == nil {

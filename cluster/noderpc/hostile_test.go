@@ -199,7 +199,7 @@ func TestAHostileLender(t *testing.T) {
 		require.ErrorIs(t, err, noderpc.ErrBadMessage, "%v", m)
 		var e *noderpc.Error
 		require.ErrorAs(t, err, &e)
-		require.False(t, e.Answered, "who knows what it has granted: the ticket goes back")
+		require.False(t, e.Answered, "what it has granted is unknown: the ticket goes back")
 	}
 }
 

@@ -161,7 +161,7 @@ func (s *Server) recovered(ctx context.Context, method string, do func() error) 
 	return do()
 }
 
-// admit looks at who calls, and whom it means to call.
+// admit checks the caller, and the incarnation that it means to call.
 func (s *Server) admit(ctx context.Context, method string) error {
 	if s.options.Refuse != nil {
 		return s.options.Refuse()

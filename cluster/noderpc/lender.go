@@ -9,9 +9,10 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Lender is what a node offers to those who write into its memory, or read it without a lease of its catalog: the steps
-// of the coherence protocol by message. Package lending has it. Each method is one RPC and is called concurrently; the
-// arguments are within this package's limits, and nothing else is known of them; peer is who asks (N11).
+// Lender is what a node offers to processes that write into its memory, or read it without a lease of its catalog: the
+// steps of the coherence protocol by message. Package lending has it. Each method is one RPC and is called
+// concurrently; the arguments are within this package's limits, and nothing else is known of them; peer is the caller
+// (N11).
 type Lender interface {
 	// Grant gives at least request.Size bytes to the peer alone to write.
 	Grant(ctx context.Context, peer Peer, request GrantRequest) (Granted, error)
@@ -60,7 +61,7 @@ type GrantRequest struct {
 	Domain coherence.Domain
 	// Member is which node's the caller is, if it is one.
 	Member Membership
-	// Holder is whom of the caller the extent is for, in words for people.
+	// Holder is the part of the caller that the extent is for, in words for people.
 	Holder string
 }
 

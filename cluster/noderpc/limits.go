@@ -7,7 +7,7 @@ import (
 )
 
 // Limits of what crosses the wire, in both directions (N5). They are wide enough for everything that makes sense and
-// narrow enough that a peer who means harm costs little.
+// narrow enough that a hostile peer costs little.
 const (
 	// MaxTTL is the longest that a lease lives without a renewal.
 	MaxTTL = 24 * time.Hour

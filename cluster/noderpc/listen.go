@@ -37,7 +37,7 @@ func ListenUnix(path string) (net.Listener, error) {
 	}
 	listener, err := listenLocked(path)
 	if err != nil {
-		_ = filelock.Give(lock) // the first error is the one to tell
+		_ = filelock.Give(lock) // the first error is the one to report
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
 	return &unixListener{UnixListener: listener, lock: lock}, nil
@@ -88,7 +88,7 @@ func listenLocked(path string) (*net.UnixListener, error) {
 		return nil, err
 	}
 	if err := os.Chmod(path, 0o600); err != nil { // a umask may have taken the owner's rights
-		_ = listener.Close() // the first error is the one to tell
+		_ = listener.Close() // the first error is the one to report
 		return nil, err
 	}
 	return listener.(*net.UnixListener), nil
@@ -134,7 +134,7 @@ func (l *unixListener) Close() error {
 	return l.err
 }
 
-// checkListener refuses what is open to other machines unless certificates decide who gets in.
+// checkListener refuses what is open to other machines unless certificates decide which callers get in.
 func checkListener(l net.Listener, certified bool) error {
 	switch a := l.Addr().(type) {
 	case *net.UnixAddr:

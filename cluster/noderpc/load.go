@@ -27,7 +27,7 @@ func (m LoadMode) String() string {
 	return "unknown"
 }
 
-// The formats of files. Empty: the node tells by the file's name.
+// The formats of files. Empty: the file's name decides.
 const (
 	FormatParquet = "parquet"
 	FormatCSV     = "csv"

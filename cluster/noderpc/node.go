@@ -15,7 +15,7 @@ import (
 // this project usually has because it is a protocol: each is one RPC.
 //
 // Every method is called concurrently, must end soon after its context did, and may return errors with the methods
-// SQLState, Detail, Hint (string) and Position (int): they reach the caller (N7). PeerOf(ctx) says who calls.
+// SQLState, Detail, Hint (string) and Position (int): they reach the caller (N7). PeerOf(ctx) is the caller.
 type Node interface {
 	// Describe says what the node is and lends.
 	Describe(ctx context.Context) (Description, error)

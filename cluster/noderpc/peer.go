@@ -36,11 +36,11 @@ type Peer struct {
 	Incarnation Incarnation
 }
 
-// Identified tells that it is known who calls.
+// Identified reports whether the caller is known.
 func (p Peer) Identified() bool { return p.Known || p.Identity != certificate.Identity{} }
 
 // Name is what the caller is called where names are compared: it is the same for two calls only if kernel or
-// certificate say that they come from the same process, or from the same node. Empty if it is not known who calls.
+// certificate say that they come from the same process, or from the same node. Empty if the caller is not known.
 func (p Peer) Name() string {
 	switch {
 	case p.Identity.Name != "":
@@ -51,8 +51,8 @@ func (p Peer) Name() string {
 	return ""
 }
 
-// Principal is who answers for the caller, also when its process is another one: the node of its certificate, or the
-// machine's user. Empty if it is not known who calls.
+// Principal is the party that answers for the caller, also when its process is another one: the node of its
+// certificate, or the machine's user. Empty if the caller is not known.
 func (p Peer) Principal() string {
 	if !p.Identified() {
 		return ""
@@ -88,7 +88,7 @@ func (p Peer) String() string {
 // LogValue implements slog.LogValuer.
 func (p Peer) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
-// PeerOf returns who made the call that a Node's method serves. Without a call (a test calls the method itself) it
+// PeerOf returns the caller that a Node's method serves. Without a call (a test calls the method itself) it
 // returns an unknown peer.
 func PeerOf(ctx context.Context) Peer {
 	if p, ok := peer.FromContext(ctx); ok {
@@ -114,7 +114,7 @@ func peerOf(conn net.Conn) (Peer, error) {
 	}
 	raw, err := unixConn.SyscallConn()
 	if err != nil {
-		return Peer{}, fmt.Errorf("noderpc: who connects: %w", err)
+		return Peer{}, fmt.Errorf("noderpc: find out the peer: %w", err)
 	}
 	var credential *unix.Ucred
 	var failed error
@@ -122,7 +122,7 @@ func peerOf(conn net.Conn) (Peer, error) {
 		credential, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	})
 	if err = errors.Join(err, failed); err != nil {
-		return Peer{}, fmt.Errorf("noderpc: who connects: %w", err)
+		return Peer{}, fmt.Errorf("noderpc: find out the peer: %w", err)
 	}
 	return Peer{Known: true, Process: int(credential.Pid), User: credential.Uid, Group: credential.Gid, Network: "unix"}, nil
 }

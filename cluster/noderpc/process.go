@@ -51,7 +51,7 @@ func ProcessOf(id int) (Process, error) {
 	return Process{ID: id, Started: started, Namespace: namespace, Boot: boot}, nil
 }
 
-// Gone tells that the process has certainly ended. False means that it lives or that this process cannot tell: it is of
+// Gone reports whether the process has certainly ended. False means that it lives or that this is unknown: it is of
 // another machine or container.
 func (p Process) Gone() bool {
 	here := CurrentProcess()

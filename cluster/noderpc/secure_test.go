@@ -73,7 +73,8 @@ type secured struct {
 	log       *journal
 }
 
-// serveSecured serves node "local" on every address of the machine: certificates decide who gets in, not addresses.
+// serveSecured serves node "local" on every address of the machine: certificates decide which callers get in, not
+// addresses.
 func serveSecured(t testing.TB, options noderpc.ServerOptions) *secured {
 	s := &secured{authority: newAuthority(t), node: &fakeNode{}, log: &journal{}}
 	options.Certificate = nodeCertificate(t, s.authority, "local")
@@ -112,7 +113,7 @@ func refused(s *noderpc.Server, name, reason string) (n uint64) {
 	return n
 }
 
-// N11: of another machine, its certificate says who calls.
+// N11: of another machine, its certificate names the caller.
 func TestPeersAreWhoTheirCertificatesSay(t *testing.T) {
 	ctx := context.Background()
 	s := serveSecured(t, noderpc.ServerOptions{})
@@ -130,7 +131,7 @@ func TestPeersAreWhoTheirCertificatesSay(t *testing.T) {
 	require.Equal(t, "local", c.Node())
 	require.Equal(t, s.server.Incarnation(), c.Incarnation())
 	_, err = c.Load(ctx, loadRequest(), nil)
-	require.NoError(t, err, "who has a certificate is known, and may have files read")
+	require.NoError(t, err, "a caller with a certificate is known, and may have files read")
 	require.Zero(t, refused(s.server, "rpc_refused_connections_total", ""))
 
 	tool := s.dial(t, issueFor(t, s.authority, certificate.RoleClient, "ops", time.Time{}))
@@ -241,7 +242,7 @@ func TestANodeIsWhoItsCertificateSays(t *testing.T) {
 	require.ErrorIs(t, err, certificate.ErrWrongPeer, "a tool's certificate is not for serving")
 }
 
-// The unix socket of a node with a certificate needs none: the kernel says who comes.
+// The unix socket of a node with a certificate needs none: the kernel names the caller.
 func TestTheSocketNeedsNoCertificate(t *testing.T) {
 	a := newAuthority(t)
 	path, _ := serve(t, &fakeNode{}, noderpc.ServerOptions{Certificate: nodeCertificate(t, a, "local")})

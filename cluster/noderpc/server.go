@@ -19,7 +19,7 @@ import (
 
 // ServerOptions bound what a server does at once. Zero values serve.
 type ServerOptions struct {
-	// Name is the node's name, for the errors of those who connect.
+	// Name is the node's name, for its callers' errors.
 	Name string
 	// MaxConnections at once; more are closed at once (default 1024).
 	MaxConnections int
@@ -63,7 +63,7 @@ type ServerOptions struct {
 	// Refuse returns why no caller is answered now: every call gets the error, the first of a connection included, so
 	// that no connection is made that would be useless later. Nil: all are answered. The server needs no Node then.
 	Refuse func() *Error
-	// Refusals counts and logs who was refused; nil: the server makes its own.
+	// Refusals counts and logs refused calls; nil: the server makes its own.
 	Refusals *refusal.Counters
 	// Grace is how long calls under way may go on after Serve's context ended (default 2 s); then their contexts end.
 	Grace time.Duration
@@ -129,7 +129,7 @@ func NewServer(node Node, options ServerOptions) *Server {
 // Incarnation is the one that clients of this server see.
 func (s *Server) Incarnation() Incarnation { return s.options.Incarnation }
 
-// Refusals counts who was refused.
+// Refusals counts the calls that were refused.
 func (s *Server) Refusals() *refusal.Counters { return s.options.Refusals }
 
 // Times of connections. A peer that does not answer within keepaliveTime + keepaliveTimeout is taken for gone.
@@ -174,7 +174,7 @@ func (s *Server) newGRPC(during *serving) *grpc.Server {
 // listeners.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	if err := errors.Join(checkListener(listener, s.options.Certificate != nil), s.checkName()); err != nil {
-		_ = listener.Close() // the error above is the one to tell
+		_ = listener.Close() // the error above is the one to report
 		return err
 	}
 	during := &serving{stopping: make(chan struct{})}
@@ -194,7 +194,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// checkName sees to it that the node is who its certificate says: its peers trust the certificate.
+// checkName sees to it that the node has the name in its certificate: its peers trust the certificate.
 func (s *Server) checkName() error {
 	c := s.options.Certificate
 	if c == nil || c.Identity() == (certificate.Identity{Role: certificate.RoleNode, Name: s.options.Name}) {

@@ -57,7 +57,7 @@ type NodeStatus struct {
 // RegionStatus is one region.
 type RegionStatus struct {
 	ID       memregion.RegionID   `json:"id"`
-	Node     string               `json:"node"` // who lends it
+	Node     string               `json:"node"` // its lender
 	Fabric   memregion.FabricKind `json:"fabric"`
 	Path     string               `json:"path"`
 	Start    int64                `json:"start,omitempty"` // where in a device
@@ -95,7 +95,7 @@ type LeaseStatus struct {
 	Revision catalog.Revision `json:"revision"`
 }
 
-// HolderStatus is who holds extents of the node's region, and what they have, in bytes. Together they have all that is
+// HolderStatus is one holder of extents of the node's region, and what it has, in bytes. Together they have all that is
 // used.
 type HolderStatus struct {
 	// Holder is in words for people; empty: unowned now.

@@ -15,8 +15,8 @@ const (
 	incarnationBytes = 16
 )
 
-// tokens makes and checks the keys of leases: who has not been given the lease cannot renew or end it (N4). The keys
-// are computed, not stored: the server remembers nothing per lease, so nothing can leak or be filled up.
+// tokens makes and checks the keys of leases: only the borrower that was given a lease can renew or end it (N4). The
+// keys are computed, not stored: the server remembers nothing per lease, so nothing can leak or be filled up.
 type tokens struct{ secret [32]byte }
 
 func newTokens() *tokens {

@@ -16,7 +16,7 @@ import (
 )
 
 // connections is gRPC's hook for the start of each connection at a server: it bounds how many there are, has mutual TLS
-// done over TCP where the node has a certificate, and finds out who connects.
+// done over TCP where the node has a certificate, and finds out the caller.
 type connections struct {
 	limit    int64
 	open     atomic.Int64
@@ -101,7 +101,7 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// outgoing is the same hook at a client. It remembers what went wrong: gRPC tells it only as text.
+// outgoing is the same hook at a client. It remembers what went wrong: gRPC returns it only as text.
 type outgoing struct {
 	own     *certificate.Credentials
 	secure  credentials.TransportCredentials // nil: plain
@@ -129,10 +129,10 @@ func (o *outgoing) ClientHandshake(ctx context.Context, authority string,
 	}
 	if err != nil {
 		o.refused.Store(&err)
-		_ = conn.Close() // the error above is the one to tell
+		_ = conn.Close() // the error above is the one to report
 		return nil, nil, err
 	}
-	return &alertedConn{Conn: secured, tell: o}, authInfo{p}, nil
+	return &alertedConn{Conn: secured, outgoing: o}, authInfo{p}, nil
 }
 
 // failure is why this side does not talk to the other, or the other not to this, as far as certificates are concerned.
@@ -178,7 +178,7 @@ func (o *outgoing) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, er
 // as the first answer.
 type alertedConn struct {
 	net.Conn
-	tell *outgoing
+	outgoing *outgoing
 }
 
 func (c *alertedConn) Read(b []byte) (int, error) {
@@ -202,7 +202,7 @@ func (c *alertedConn) Write(b []byte) (int, error) {
 }
 
 func (c *alertedConn) note(err error) {
-	if err != nil && c.tell.own.ExplainAlert(err) != nil {
-		c.tell.refused.Store(&err)
+	if err != nil && c.outgoing.own.ExplainAlert(err) != nil {
+		c.outgoing.refused.Store(&err)
 	}
 }

@@ -110,7 +110,7 @@ var ofLending = []mutation.Mutation{
 	{Name: "what-is-busy-is-not-given-back", File: "cluster/noderpc/lending/steps.go", Breaks: "W5", Tests: ledgers,
 		Old: "\tg.void = true\n\treturn true\n", New: "\tg.void = !ON\n\treturn true\n"},
 	{Name: "pins-of-the-dead-stay", File: "cluster/noderpc/lending/steps.go", Breaks: "W4", Tests: lends("^TestAPinOfWhoDies$"),
-		Old: "\t\t_ = l.homes.ExpireDomain(a.domain()) // it has no error to tell\n"},
+		Old: "\t\t_ = l.homes.ExpireDomain(a.domain()) // it has no error to return\n"},
 
 	// Reallocation.
 	{Name: "copies-what-its-caches-have", File: "cluster/noderpc/lending/reallocate.go", Breaks: "C1", Tests: racked,

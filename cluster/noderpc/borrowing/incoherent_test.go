@@ -190,7 +190,7 @@ func (r *rack) disturb() {
 	}
 }
 
-// play does some steps: the lender and the borrower write, everybody reads, memory goes back and is granted again.
+// play does some steps: the lender and the borrower write, all read, memory goes back and is granted again.
 func (r *rack) play(steps int) {
 	for range steps {
 		r.disturb()

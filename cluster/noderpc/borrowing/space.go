@@ -43,7 +43,7 @@ type Options struct {
 type Space struct {
 	*space
 	ctx    context.Context
-	holder string // for whom it grants, in words for people
+	holder string // of what it grants, in words for people
 }
 
 // space is what all contexts of a Space share.
@@ -127,14 +127,14 @@ func (s *Space) Discard(generations ...coherence.Generation) error {
 	return err
 }
 
-// answered tells that an error is the lender's word on what was asked.
+// answered reports whether an error is the lender's answer.
 func answered(err error) bool {
 	var e *noderpc.Error
 	return errors.As(err, &e) && e.Answered
 }
 
-// heard tells that the lender knows what it gets back: it took it, or says that it has nothing to take. One that is too
-// busy, that ends, or that gave up in the middle says so and has taken nothing.
+// heard reports whether the lender knows what it gets back: it took it, or says that it has nothing to take. One that
+// is too busy, that ends, or that gave up in the middle says so and has taken nothing.
 func heard(err error) bool {
 	var e *noderpc.Error
 	if err == nil || !errors.As(err, &e) || !e.Answered {

@@ -1,4 +1,4 @@
-// Package keeper keeps the leases that a process has taken at a node, and knows, without asking anybody, which of them
+// Package keeper keeps the leases that a process has taken at a node, and knows, without a request, which of them
 // can be trusted.
 //
 //	query: Hold(lease) ─▶ load from the region ─▶ Check(lease) ─▶ hand on the result

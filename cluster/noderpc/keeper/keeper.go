@@ -26,7 +26,7 @@ type Options struct {
 	Log func(message string, err error)
 }
 
-// Keeper keeps a borrower's leases alive and knows, without asking anybody, which of them can be trusted (N1). It has
+// Keeper keeps a borrower's leases alive and knows, without a request, which of them can be trusted (N1). It has
 // one goroutine, which Close joins (N8). Safe for concurrent use.
 //
 // A borrower reads so: Hold the lease; load from the region; Check the lease; only then hand on what was made of the
@@ -96,7 +96,7 @@ func (k *Keeper) Release(id catalog.LeaseID) {
 	k.wake()
 }
 
-// closeTimeout bounds how long Close tries to tell the node; what it did not hear of ends with its TTL.
+// closeTimeout bounds how long Close tries to notify the node; what it did not hear of ends with its TTL.
 const closeTimeout = 3 * time.Second
 
 // Close joins the goroutine and releases all leases; none is valid afterwards. The error says that the node did not

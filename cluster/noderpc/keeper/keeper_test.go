@@ -63,7 +63,7 @@ func (f *fakeLessor) count() int {
 	return len(f.renewals)
 }
 
-// bubble runs a test with a keeper in simulated time; paused moves the keeper's clock on without anybody running.
+// bubble runs a test with a keeper in simulated time; paused moves the keeper's clock on while no goroutine runs.
 func bubble(t *testing.T, test func(t *testing.T, f *fakeLessor, k *keeper.Keeper, now func() noderpc.Instant, paused *atomic.Int64)) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

@@ -90,7 +90,7 @@ func (l *Lender) depart(departing []*account, named Borrower) (d Departure) {
 		a.gone = true
 		d.Borrowers = append(d.Borrowers, a.Borrower)
 		for g := range a.grants {
-			if !g.busy { // the others are settled by who is busy with them
+			if !g.busy { // the others are settled by the step that is under way
 				g.busy = true
 				list = append(list, g)
 			}
@@ -167,7 +167,7 @@ func (l *Lender) giveUp(home *coherence.Home, g *grant) error {
 	return nil
 }
 
-// cannotStore tells that the borrower has ended (W3), and that nothing of it is on its way out of some cache (W8).
+// cannotStore reports whether the borrower has ended (W3), and nothing of it is on its way out of some cache (W8).
 func (l *Lender) cannotStore(g *grant, class coherence.Class) bool {
 	l.mu.Lock()
 	fenced, flushed, process, member := g.account.fenced, g.flushed, g.account.process, g.account.member

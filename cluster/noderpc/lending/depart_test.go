@@ -139,7 +139,7 @@ func TestAPeerOfAnotherMachine(t *testing.T) {
 	p := node("n2")
 	id := w.grantTo(p, elsewhere)
 	w.lender.Lift("n2", p.Incarnation)
-	require.Equal(t, coherence.Granted, w.state(id), "who is not declared dead is not lifted")
+	require.Equal(t, coherence.Granted, w.state(id), "a borrower that is not declared dead is not lifted")
 	require.Equal(t, 1, w.lender.PeerGone("n2", p.Incarnation).Quarantined)
 	require.True(t, w.lender.Borrowers()[0].Gone)
 	require.Equal(t, 1, w.lender.Borrowers()[0].Quarantined)

@@ -1,8 +1,8 @@
-// Package lending lets other processes write into a node's memory, and knows at every moment who may.
+// Package lending lets other processes write into a node's memory, and knows at every moment which of them may.
 //
 //	borrower (package borrowing)                     node that lends
 //	────────────────────────────                     ───────────────
-//	Grant(region, owner, size, ticket) ────RPC────▶  Lender ── ledger: who was granted what, quotas, who is dead
+//	Grant(region, owner, size, ticket) ────RPC────▶  Lender ── ledger: grants, borrowers, quotas, the dead
 //	  ◀──────────── generation, range, class ──────     │  └── journal: grants under way, for the node's next process
 //	stores into a Window on exactly that range          ▼
 //	closes it, flushes                               coherence.Home ── the protocol: states, home clean, quarantine
@@ -35,7 +35,7 @@
 // # Invariants
 //
 //   - W1: every step about an extent is taken only for the borrower that it was granted to; everything else is refused,
-//     logged with who and what, and counted
+//     logged with caller and call, and counted
 //   - W2: what a name holds unpublished never exceeds its quotas, however many incarnations it has
 //   - W3: no extent is granted while a process may store into it: not after its writer was declared
 //     dead, before that process has certainly ended, or its node has restarted there, which it does when nothing of
@@ -65,8 +65,8 @@
 //
 // # What it does not do
 //
-// It does not decide who is dead: the cluster's membership does. A node may be asked by one that is over and has not
-// noticed: callers say which node they are, and since when, so that what they hold goes back when that node has
+// It does not declare borrowers dead: the cluster's membership does. A node may be asked by one that is over and has
+// not noticed: callers say which node they are, and since when, so that what they hold goes back when that node has
 // restarted (Restarted). It knows no tables: that a published extent is in one is the catalog's business; with
 // Options.Confirmations it remembers those that are not confirmed yet, since their publisher may have died before
 // its commit. It starts no goroutine: the engine's janitor calls Sweep.

@@ -28,7 +28,7 @@ import (
 type Journal struct {
 	path    string
 	boot    string               // of this machine; immutable
-	sync    func(*os.File) error // (*os.File).Sync, but for tests; immutable
+	sync    func(*os.File) error // (*os.File).Sync, except in tests; immutable
 	orphans []Orphan             // of the former process; immutable
 
 	mu    sync.Mutex
@@ -58,14 +58,14 @@ type Orphan struct {
 	Principal string           `json:",omitempty"`
 }
 
-// over tells that nothing of its writer can reach the extent any more.
+// over reports whether nothing of its writer can reach the extent any more.
 func (o *Orphan) over() bool { return !o.Cached && o.Process.Gone() }
 
 func (o *Orphan) member() noderpc.Membership {
 	return noderpc.Membership{Node: o.Node, Registered: o.Registered}
 }
 
-// local tells that the writer is on the machine of the lender that granted the extent.
+// local reports whether the writer is on the machine of the lender that granted the extent.
 func (o *Orphan) local() bool { return o.Boot != "" && o.Process.Boot == o.Boot }
 
 // OrphanOwner is the owner under which orphans are to be adopted (memregion.Adopt).

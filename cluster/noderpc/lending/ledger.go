@@ -22,7 +22,7 @@ type Borrower struct {
 
 func (b Borrower) String() string { return b.Name + "/" + b.Incarnation.String() }
 
-// domain is the borrower's as a writer and as who pins. A new incarnation is another one (coherence.Domain).
+// domain is the borrower's as a writer and as a holder of pins. A new incarnation is another one (coherence.Domain).
 func (b Borrower) domain() coherence.Domain { return coherence.Domain(b.String()) }
 
 // stage is where an extent stands, in the ledger's view; coherence.State says more.
@@ -51,7 +51,7 @@ type grant struct {
 	busy    bool   // a step is under way; no other is taken
 	void    bool   // given back while it was busy
 	flushed bool   // by another process of its writer's machine, after that had ended
-	holder  string // whom of the borrower it is for
+	holder  string // the part of the borrower that it is for
 }
 
 // account is what one borrower holds. It exists while that is something, or pins.
@@ -101,7 +101,7 @@ const (
 	maxOver = 4096
 )
 
-// ledger knows who was granted what. It has no lock, no clock and no I/O; the Lender's mutex guards it.
+// ledger knows which borrower was granted what. It has no lock, no clock and no I/O; the Lender's mutex guards it.
 type ledger struct {
 	limits   Limits
 	first    map[memregion.RegionID]coherence.Generation // lower ones were granted by former processes of the node
@@ -131,7 +131,7 @@ func (l *ledger) evidence(p noderpc.Peer) (process noderpc.Process, member noder
 func (l *ledger) enter(p noderpc.Peer, now time.Time) (*account, *denial) {
 	b := Borrower{Name: p.Name(), Incarnation: p.Incarnation}
 	if b.Name == "" || b.Incarnation.IsZero() {
-		return nil, refused(refusal.Role, "42501", "memory is lent only to those who are known: %v is not", p)
+		return nil, refused(refusal.Role, "42501", "memory is lent only to known peers: %v is not", p)
 	}
 	u := l.usage(b.Name)
 	if u.isDead(b.Incarnation) || slices.Contains(l.over, b.Incarnation) {

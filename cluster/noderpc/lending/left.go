@@ -15,7 +15,7 @@ import (
 //
 //	writer's machine                                   lender
 //	process 1: grant, store, store, killed             quarantine
-//	process 2: Left ─────────────────────────────────▶ who wrote has ended: extents
+//	process 2: Left ─────────────────────────────────▶ the writer has ended: extents
 //	           fence, flush, fence
 //	           Left, flushed ────────────────────────▶ the memory goes back
 //

@@ -225,7 +225,7 @@ func (l *Lender) grant(ctx context.Context, home *coherence.Home, g *grant, owne
 	return noderpc.Granted{Extent: id, Range: at, Class: home.Class()}, nil
 }
 
-// extent gets memory from the home and writes down who will have it.
+// extent gets memory from the home and journals its borrower.
 func (l *Lender) extent(home *coherence.Home, g *grant, owner string,
 	size int64) (id catalog.ExtentID, at memregion.Range, err error) {
 	given, err := home.Grant(owner, g.account.domain(), size)

@@ -111,7 +111,7 @@ func TestReplayedCalls(t *testing.T) {
 	}
 	require.EqualValues(t, 12, w.refusals.Calls(refusal.Replayed))
 	require.Equal(t, coherence.Published, w.state(g))
-	require.NoError(t, w.lender.Free(ctx, p, noderpc.FreeRequest{Extents: []catalog.ExtentID{freed, never}, Settling: true}), "who settles may not know")
+	require.NoError(t, w.lender.Free(ctx, p, noderpc.FreeRequest{Extents: []catalog.ExtentID{freed, never}, Settling: true}), "a borrower that settles may not know")
 	w.requireEmpty(g)
 }
 

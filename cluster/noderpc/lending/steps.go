@@ -246,7 +246,7 @@ func (l *Lender) freeTicket(a *account, ticket noderpc.Ticket) *grant {
 	switch {
 	case g == nil:
 		a.usage.void(a.Incarnation, ticket, l.options.Now())
-	case g.busy: // requested, or in some later step: who is busy with it sees it
+	case g.busy: // requested, or in some later step, which sees it
 		g.void = true
 	default:
 		g.busy = true
@@ -293,7 +293,7 @@ func (l *Lender) pinning(ctx context.Context, peer noderpc.Peer, what string, do
 	gone := a.gone
 	l.mu.Unlock()
 	if gone {
-		_ = l.homes.ExpireDomain(a.domain()) // it has no error to tell
+		_ = l.homes.ExpireDomain(a.domain()) // it has no error to return
 		return l.refuse(ctx, peer, what, goneRefusal(a.Borrower))
 	}
 	return l.refuse(ctx, peer, what, err)

@@ -503,7 +503,7 @@ func (*SealResponse) Descriptor() ([]byte, []int) {
 type PublishRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Extents []*Extent              `protobuf:"bytes,1,rep,name=extents,proto3" json:"extents,omitempty"`
-	// They stay their writer's, who frees them, and end with it.
+	// They stay their writer's, which frees them, and end with it.
 	Temporary     bool `protobuf:"varint,2,opt,name=temporary,proto3" json:"temporary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

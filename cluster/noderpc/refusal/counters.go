@@ -55,7 +55,7 @@ var reasons = []Reason{
 // TooMany is the one reason to refuse a connection that is not about certificates.
 const TooMany = "too_many"
 
-// Counters count and log what was refused: who, what and why. Safe for concurrent use.
+// Counters count and log refusals: the peer, the call and the reason. Safe for concurrent use.
 type Counters struct {
 	log         *slog.Logger
 	connections map[string]*atomic.Uint64 // immutable
@@ -70,17 +70,17 @@ type Counters struct {
 	}
 }
 
-// Peer is who called.
+// Peer is the caller.
 type Peer interface {
-	// Label is whom its certificate names, or the user at the other end of the socket; empty if neither is known.
+	// Label is the identity in its certificate, or the user at the other end of the socket; empty if neither is known.
 	Label() string
-	// ProcessID tells the processes of one peer apart.
+	// ProcessID distinguishes the processes of one peer.
 	ProcessID() string
 }
 
-// Kind is what one kind of refused call is counted by: who called, and what.
+// Kind is what refused calls are counted by: the peer, the call and the reason.
 type Kind struct {
-	Peer   string // whom the certificate names, or the user at the other end of the socket; empty if neither is known
+	Peer   string // its Label
 	Call   string
 	Reason Reason
 }
@@ -92,7 +92,7 @@ const (
 	callsOfOthers = "(others)"
 )
 
-// logLinesPerSecond bounds what a peer who means harm can write into the node's log; the counters have all.
+// logLinesPerSecond bounds what a hostile peer can write into the node's log; the counters have all.
 const logLinesPerSecond = 20
 
 // New makes counters that log to log (nil: slog.Default()).
@@ -158,7 +158,7 @@ func (r *Counters) Connection(from net.Addr, refusal certificate.Refusal) {
 	}
 }
 
-// mayLog also tells how many lines were left out before.
+// mayLog also returns how many lines were left out before.
 func (r *Counters) mayLog() (dropped int, ok bool) {
 	now := time.Now().Unix()
 	r.mu.Lock()
@@ -188,7 +188,7 @@ func (r *Counters) Each(visit func(coherence.Sample)) {
 // Calls is how many calls were refused for a reason.
 func (r *Counters) Calls(reason Reason) uint64 { return r.calls[reason].Load() }
 
-// By says who was refused what, and how often.
+// By returns how many calls were refused, by kind.
 func (r *Counters) By() map[Kind]uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

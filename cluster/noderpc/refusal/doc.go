@@ -1,4 +1,4 @@
-// Package refusal counts and logs what a node refuses: who, what and why.
+// Package refusal counts and logs what a node refuses: the peer, the call and the reason.
 //
 //	connection, call ── refused, for a Reason ──► Counters ──► metrics, by Reason and by Kind
 //	                                                 └───────► log, so many lines a second
@@ -9,7 +9,7 @@
 //
 // # Invariants
 //
-//   - RF1: a peer that means harm fills neither the log nor the memory: both have a bound; the counters have all.
+//   - RF1: a hostile peer fills neither the log nor the memory: both have a bound; the counters have all.
 //
 // # Lock order
 //
