@@ -209,7 +209,7 @@ func TestACommitInDoubtOutlivesItsSession(t *testing.T) {
 	require.Equal(t, "08007", sqlState(err), "%v", err)
 	c.onFault(nil)
 	held := holders(t, e)
-	require.Positive(t, held["commits of which it is not known whether they happened"], "%v", held)
+	require.Positive(t, held["commits of unknown outcome"], "%v", held)
 	require.Len(t, held, 1)
 	require.NoError(t, s.Close())
 	require.Zero(t, e.Figures().HeldTooLong)

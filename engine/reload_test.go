@@ -97,7 +97,7 @@ func TestReloadAfterReboot(t *testing.T) {
 	_, err = tryRows(s, "SELECT sum(a) FROM csv")
 	require.Error(t, err)
 	require.Equal(t, "58030", sqlState(err))
-	require.Equal(t, `ALTER TABLE "public"."csv" RELOAD makes them anew from their source: `+in("f.csv")+".", hintOf(err))
+	require.Equal(t, `ALTER TABLE "public"."csv" RELOAD rebuilds them from their source: `+in("f.csv")+".", hintOf(err))
 	require.Equal(t, []string{"true"}, rows(t, s, "SELECT bool_and(missing = chunks) FROM csm.tables WHERE rows > 0"))
 	refusedReload(t, e, s, in("f.csv"))
 	for _, name := range tables {
@@ -288,7 +288,7 @@ func TestReloadWhileTheNodeComesBack(t *testing.T) {
 	c.requireGone("n1")
 	_, err := tryRows(s, "SELECT sum(a) FROM t")
 	require.Equal(t, "58000", sqlState(err))
-	require.Contains(t, hintOf(err), `ALTER TABLE "public"."t" RELOAD makes them anew from their source: `+file)
+	require.Contains(t, hintOf(err), `ALTER TABLE "public"."t" RELOAD rebuilds them from their source: `+file)
 	require.Contains(t, hintOf(err), "Or start node n1 again.")
 	back = func() { c.nodes[1] = c.open(1); c.requireHere("n1"); back = nil }
 	exec(t, s, "ALTER TABLE t RELOAD")

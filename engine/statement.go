@@ -415,7 +415,7 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 	}
 	st.setPlan(plan)
 	st.schema, st.origins = plan.schema, plan.origins
-	st.run, st.planText = st.read, plan.Anew(plan.text)
+	st.run, st.planText = st.read, plan.Original(plan.text)
 	if s.settings.Armed() {
 		st.run, st.planText = st.readAndSet, ""
 	}
@@ -491,7 +491,7 @@ func (st *Statement) replan(ctx context.Context) (*snapshot.View, error) {
 	}
 	old, text := st.plan, st.planText
 	if old != nil {
-		text = old.Anew(old.text)
+		text = old.Original(old.text)
 	}
 	plan, err := st.planAgain(ctx, text, v)
 	if err != nil {

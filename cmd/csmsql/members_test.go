@@ -358,7 +358,7 @@ func versionsOnly(holders []noderpc.HolderStatus) (bytes int64, only bool) {
 func (m *member) complaints() []string {
 	var found []string
 	for line := range strings.Lines(m.output.String()) {
-		for _, word := range []string{"panic", "invariant", "XX001", "XX000", "checksum", "held by nobody", "beyond its holder"} {
+		for _, word := range []string{"panic", "invariant", "XX001", "XX000", "checksum", "memory is unowned", "beyond its holder"} {
 			if strings.Contains(line, word) {
 				found = append(found, strings.TrimSpace(line))
 			}

@@ -34,9 +34,9 @@ type Node struct {
 	most   int64  // what may be kept; immutable
 	source Source // immutable after From
 
-	balance atomic.Pointer[balance] // replaced as a whole by change, so that whoever reads it sees sums that belong together
+	balance atomic.Pointer[balance] // replaced as a whole by change, so that a reader sees sums that belong together
 	refused atomic.Uint64
-	given   atomic.Pointer[chan struct{}] // closed when something brief is given back, for those who wait; nil: nobody does
+	given   atomic.Pointer[chan struct{}] // closed when something brief is given back; nil: no session waits
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{} // guarded by mu

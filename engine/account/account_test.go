@@ -22,7 +22,7 @@ func state(t testing.TB, err error) string {
 }
 
 // n greedy sessions get 1/(n+1) each, and as much stays free for the next.
-func TestWhoeverWantsMoreLeavesRoomForTheNext(t *testing.T) {
+func TestGreedySessionsLeaveRoomForTheNext(t *testing.T) {
 	const most = 1 << 13
 	for n := 1; n <= 20; n++ {
 		node := account.NewNode(most)
@@ -147,8 +147,8 @@ func TestGivingBackTooMuch(t *testing.T) {
 	require.True(t, errors.As(s.Take("message", 1000), new(*sqlerror.Error)))
 }
 
-// Whoever waits for what another session has for a moment goes on when that session ends.
-func TestACloseIsHeardByThoseWhoWait(t *testing.T) {
+// A session that waits for what another one has for a moment goes on when that one ends.
+func TestACloseWakesWaitingSessions(t *testing.T) {
 	node := account.NewNode(1000)
 	a, b := node.Open(1, "u"), node.Open(2, "u")
 	require.NoError(t, a.TakeBriefly(t.Context(), 1000))

@@ -8,7 +8,7 @@ import (
 )
 
 // What a statement has only while it is planned counts apart: it may be twice of what may be kept, so that a long text
-// can be parsed on a small node, and who finds others in the way waits for them, because they will be done soon.
+// can be parsed on a small node. A session that finds others in the way waits for them: they will be done soon.
 
 // whole is what may be used with what is brief.
 func (n *Node) whole() int64 { return 2 * n.most }
@@ -38,8 +38,8 @@ func (s *Session) TakeBriefly(ctx context.Context, bytes int64) error {
 	}
 }
 
-// awaitGiven is closed when somebody gives back something brief; nil: nobody else has any, or the session has. Ask for
-// it before the balance is looked at: what is given back in between closes it.
+// awaitGiven returns a channel that is closed when another session gives back something brief; nil: no other session
+// has any, or this one has some. Call it before reading the balance: what is given back in between closes it.
 func (s *Session) awaitGiven() <-chan struct{} {
 	n := s.node
 	s.mu.Lock()
@@ -57,7 +57,7 @@ func (s *Session) awaitGiven() <-chan struct{} {
 	return nil
 }
 
-// wake tells those who wait.
+// wake wakes the sessions that wait.
 func (n *Node) wake() {
 	if given := n.given.Swap(nil); given != nil {
 		close(*given)

@@ -23,6 +23,6 @@ func TestSessionsEndBesideOthers(t *testing.T) {
 	}
 	all.Wait()
 	if used := n.Usage().Used; used != 0 {
-		t.Fatalf("%d bytes are held by nobody", used)
+		t.Fatalf("%d bytes are held by no session", used)
 	}
 }

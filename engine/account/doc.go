@@ -7,8 +7,8 @@
 //	Node   ├──────────────── most ───────────────────────────────────────────┤
 //	       │ session A: message 3, plan 9 │ session B: copy 8 │      free     │
 //
-// Whoever is about to keep bytes for a client takes them first, and gives them back when they are gone. Nothing is
-// allocated here.
+// A caller that is about to keep bytes for a client takes them first, and gives them back when they are gone. Nothing
+// is allocated here.
 //
 // # Words
 //
@@ -22,8 +22,8 @@
 //
 // A session may hold no more than what stays free after it has taken: the dynamic threshold by which switches divide
 // the buffer that their ports share. One session alone gets half of the node, n greedy ones get 1/(n+1) each, and
-// 1/(n+1) stays free for the next. So a session that holds little is served however much the others want, and nobody
-// sets a limit by the number of sessions that might come.
+// 1/(n+1) stays free for the next. So a session that holds little is served however much the others want, and no limit
+// depends on the number of sessions that might come.
 //
 // # Invariants
 //
@@ -37,15 +37,15 @@
 //
 //	Node.moving             held while the source is asked
 //	Node.checking, Node.mu  which sessions there are
-//	  Session.mu            its charges; nobody holds two, but for the check of a build with invariants
+//	  Session.mu            its charges; two are held only by the check of a build with invariants
 //	    Node.balance        the sums, replaced by compare-and-swap
 //
 // No foreign code runs under Node.mu or Session.mu. The sums are no lock's: all sessions charge them several times in
-// each statement, and on a busy machine they would wait for whoever lost its processor while it held the lock, one
-// after the other.
+// each statement, and on a busy machine they would wait, one after the other, for a session that lost its processor
+// while it held the lock.
 //
 // # What it does not do
 //
-// It measures nothing: who takes says how many bytes they are. It makes no room: who is refused may drop what it can do
-// without, and ask again. What DuckDB allocates is bounded in exec/duckdb.
+// It measures nothing: the caller says how many bytes it takes. It makes no room: a caller that is refused may drop
+// what it can do without, and ask again. What DuckDB allocates is bounded in exec/duckdb.
 package account

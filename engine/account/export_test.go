@@ -1,4 +1,4 @@
 package account
 
-// Waiting reports whether somebody waits for what is brief.
+// Waiting reports whether a session waits for what is brief.
 func (n *Node) Waiting() bool { return n.given.Load() != nil }

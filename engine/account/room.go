@@ -25,7 +25,7 @@ func (n *Node) stepped(used int64) int64 {
 func (n *Node) makeRoom(used int64) bool {
 	n.moving.Lock()
 	defer n.moving.Unlock()
-	if n.balance.Load().room >= used { // somebody else made it
+	if n.balance.Load().room >= used { // another session made it
 		return true
 	}
 	wanted := n.stepped(used)
@@ -46,10 +46,11 @@ func (n *Node) setRoom(bytes int64) {
 // spareSteps are kept in hand, so that what comes and goes does not ask each time.
 const spareSteps = 2
 
-// Fallen is told when much less is used than was: then Settle is worth it. It is not told again before it was heard.
+// Fallen receives a value when much less is used than before: Settle is worth it then. It receives no second one before
+// the first is read.
 func (n *Node) Fallen() <-chan struct{} { return n.fell }
 
-// noteFall tells of it, if by now so much less is used.
+// noteFall sends to Fallen if so much less is used by now.
 func (n *Node) noteFall(now balance) {
 	if n.source.Ask == nil || now.peak-now.used < max(n.source.Free/2, now.used) && !n.muchRoom(now) {
 		return
@@ -65,8 +66,8 @@ func (n *Node) muchRoom(now balance) bool {
 	return now.room-n.stepped(now.used) > spareSteps*n.source.Step
 }
 
-// Settle gives the source back what is not used, if that is much. False: the source did not take it, who asks later may
-// have more luck.
+// Settle gives the source back what is not used, if that is much. False: the source did not take it, and a later call
+// may succeed.
 func (n *Node) Settle() bool {
 	n.moving.Lock()
 	defer n.moving.Unlock()
@@ -74,7 +75,7 @@ func (n *Node) Settle() bool {
 	after, _ := n.change(func(b balance) (balance, bool) {
 		before, b.peak = b.room, b.used
 		if n.muchRoom(b) {
-			b.room = n.stepped(b.used) // first, so that it is nobody's while it moves (A5)
+			b.room = n.stepped(b.used) // first, so that it is unowned while it moves (A5)
 		}
 		return b, true
 	})

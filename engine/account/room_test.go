@@ -157,10 +157,10 @@ func TestRoomBetweenSessions(t *testing.T) {
 	require.LessOrEqual(t, q.has(), int64(200), "all but what is kept in hand went back")
 }
 
-// Who returns memory to the system is told when there is much to return, once.
-func TestFallIsTold(t *testing.T) {
+// Fallen receives one value when there is much memory to return to the system.
+func TestFallIsReportedOnce(t *testing.T) {
 	node, _ := from(1000, 100, 50, 1000)
-	told := func() bool {
+	fallen := func() bool {
 		select {
 		case <-node.Fallen():
 			return true
@@ -171,17 +171,17 @@ func TestFallIsTold(t *testing.T) {
 	s := node.Open(1, "u")
 	require.NoError(t, s.Take(account.Copy, 60))
 	s.Give(account.Copy, 40)
-	require.False(t, told(), "that was little")
+	require.False(t, fallen(), "that was little")
 	require.NoError(t, s.Take(account.Copy, 50))
 	s.Give(account.Copy, 60)
-	require.True(t, told(), "from 70 to 10")
+	require.True(t, fallen(), "from 70 to 10")
 	require.True(t, node.Settle())
 	require.NoError(t, s.Take(account.Copy, 10))
 	s.Give(account.Copy, 10)
-	require.False(t, told(), "Settle begins anew")
+	require.False(t, fallen(), "Settle has reset the peak")
 	require.NoError(t, s.Take(account.Copy, 400))
 	s.Close()
-	require.True(t, told())
+	require.True(t, fallen())
 }
 
 // What a session takes in any case is the node's, and none of its share.

@@ -393,8 +393,8 @@ func (a *alteration) retypes() bool {
 	return slices.ContainsFunc(a.columns, func(c column) bool { return c.retyped })
 }
 
-// anew reports whether the rows have to pass through DuckDB.
-func (a *alteration) anew() bool {
+// rewrites reports whether the rows have to pass through DuckDB.
+func (a *alteration) rewrites() bool {
 	return slices.ContainsFunc(a.columns, func(c column) bool { return c.expression != "" })
 }
 
@@ -403,7 +403,7 @@ func (a *alteration) commit(ctx context.Context, columns *arrow.Schema) error {
 	name := a.table.Name
 	a.tx.Reads(definition.Sequences(a.tx.Contents(), columns)...)
 	a.tx.Reads(namedtype.Uses(a.tx.Contents(), columns)...)
-	if !a.anew() {
+	if !a.rewrites() {
 		if !a.renumbers() {
 			return a.tx.Redeclare(name, columns)
 		}
@@ -425,7 +425,7 @@ func (a *alteration) commit(ctx context.Context, columns *arrow.Schema) error {
 	return a.Write(ctx, a.v, a.rowsText(), name)
 }
 
-// rowsText is the query of the rows that are written anew.
+// rowsText is the query of the rows that are rewritten.
 func (a *alteration) rowsText() string {
 	list := make([]string, len(a.columns))
 	for i, c := range a.columns {
@@ -446,7 +446,7 @@ func (a *alteration) rowsText() string {
 // holds is an error if rows that are there are not what the table says now and did not say before.
 func (a *alteration) holds(ctx context.Context, columns *arrow.Schema, before []constraint.Constraint) error {
 	version, ok := a.tx.Contents().Table(a.table.Name)
-	if !ok || version.Rows() == 0 || a.anew() { // what is written anew is held to it as what a statement adds is
+	if !ok || version.Rows() == 0 || a.rewrites() { // rewritten rows are checked as added ones are
 		return nil
 	}
 	if err := a.Whole(ctx, version, version.Table(), a.table); err != nil {

@@ -194,7 +194,7 @@ func family(f arrow.Field) string {
 	return f.Type.String()
 }
 
-// automatic reports whether PostgreSQL casts from one type to the other without being told to.
+// automatic reports whether PostgreSQL casts from one type to the other automatically, without a USING clause.
 func automatic(was, is arrow.Field) bool {
 	to := family(is)
 	return to == "text" || family(was) == to

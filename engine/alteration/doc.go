@@ -10,8 +10,8 @@
 //
 // # Words
 //
-// An alteration is one ALTER TABLE under way. A column is added if it was not the table's before. A table is written
-// anew if its rows pass through DuckDB.
+// An alteration is one ALTER TABLE under way. A column is added if it was not the table's before. A table is rewritten
+// if its rows pass through DuckDB.
 //
 // # Invariants
 //

@@ -90,8 +90,8 @@ func state(err error) string {
 	return ""
 }
 
-// renamedIn is a check's expression with another name for a column. An expression of which that cannot be told for
-// certain is 0A000.
+// renamedIn is a check's expression with another name for a column. It is 0A000 if it is not certain what the
+// expression names.
 func renamedIn(k constraint.Constraint, columns *arrow.Schema, from, to string) (string, error) {
 	const before = "SELECT ("
 	refused := sqlerror.New("0A000",

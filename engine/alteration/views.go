@@ -72,7 +72,7 @@ func (a *alteration) dependents(ctx context.Context) ([]*reader, error) {
 		for _, r := range list {
 			if r.uses.Of(c.was) {
 				e := sqlerror.New("0A000", "cannot alter type of a column used by a view or rule").
-					WithHint("Drop the view, alter the column, and make the view anew.")
+					WithHint("Drop the view, alter the column, and recreate the view.")
 				e.DetailText = fmt.Sprintf("%s depends on column %q", a.words(r), c.Name)
 				return nil, e
 			}
@@ -89,8 +89,8 @@ func (a *alteration) dependents(ctx context.Context) ([]*reader, error) {
 	return list, nil
 }
 
-// ownViews is an error if a view of the session alone reads the table and may need what goes or gets another name. That
-// one which does not is told when it is asked: DuckDB has it.
+// ownViews is an error if a view of the session alone reads the table and may need what goes or gets another name.
+// Whether it does is known only when it is queried: DuckDB has it.
 func (a *alteration) ownViews(ctx context.Context, w *viewtext.Writer) error {
 	if len(a.dropped) == 0 && a.renamed[0] == "" && !a.retypes() {
 		return nil
@@ -101,7 +101,7 @@ func (a *alteration) ownViews(ctx context.Context, w *viewtext.Writer) error {
 	}
 	return sqlerror.New("2BP01", "columns of table %s cannot be altered: temporary view %s reads it",
 		a.table.Name.Name, own).
-		WithHint("Drop the view, alter the table, and make the view anew.")
+		WithHint("Drop the view, alter the table, and recreate the view.")
 }
 
 // dropViews drops those that need a column, with CASCADE.
@@ -203,7 +203,7 @@ func (a *alteration) refuseView(r *reader, cause error) error {
 	e := sqlerror.New("0A000",
 		"columns of table %s cannot be altered so: the query of %s %s reads them in a way that does not bear it",
 		a.table.Name.Name, materialized.Kind(a.v.Contents, r.view), r.view.Name).
-		WithHint("Drop the view, alter the table, and make the view anew.")
+		WithHint("Drop the view, alter the table, and recreate the view.")
 	e.Cause = cause
 	return e
 }

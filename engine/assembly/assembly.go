@@ -175,7 +175,7 @@ func (a *Assembly) Part(ctx context.Context, node string, first int64) (*Part, e
 }
 
 // Commit makes the parts one version of the table. After an error nothing of them is left: 22023 names a gap or an
-// overlap, 40001 says that somebody else has changed the table meanwhile.
+// overlap, 40001 says that another session has changed the table meanwhile.
 func (a *Assembly) Commit(ctx context.Context) error {
 	on := &a.on
 	ctx, leave, err := on.Life.Call(ctx)

@@ -326,7 +326,7 @@ func (r *Borrower) knowRegions(ctx context.Context, records []catalog.RegionReco
 func (r *Borrower) knowForeign(record catalog.RegionRecord) {
 	r.reader.BecomeShared()
 	if m := r.reader.Find(record.ID); m != nil {
-		m.TrustLess(record.Trusted) // once its lender began anew
+		m.TrustLess(record.Trusted) // once its lender has restarted
 		return
 	}
 	if err := r.mapRegion(record.Node, record.Spec, record.Trusted); err != nil {

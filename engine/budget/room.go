@@ -46,7 +46,7 @@ const (
 	// it is tried less and less often.
 	settleEvery  = time.Second
 	settleSeldom = 32 * time.Second
-	// tidyEvery is how often a node looks whether it has threads that nobody needs, and what nobody else would give
+	// tidyEvery is how often a node looks for threads that are not needed, and for memory that nothing else would give
 	// back.
 	tidyEvery = 20 * time.Second
 	// keptLeast, and one keptPart of what Go uses, is what is worth to be returned.
@@ -54,8 +54,8 @@ const (
 	keptPart  = 16
 )
 
-// NewRoom takes from db what account asks for. heap is told how much Go may have, nil: it is another program's process.
-// threads is how many threads are needed.
+// NewRoom takes from db what account asks for. heap is called with how much Go may have, nil: it is another program's
+// process. threads is how many threads are needed.
 func NewRoom(db *duckdb.Database, account *account.Node, heap func(bytes int64), threads func() int) *Room {
 	return &Room{db: db, account: account, heap: heap, threads: threads}
 }
@@ -165,9 +165,8 @@ func (r *Room) settle() bool {
 	return settled
 }
 
-// tidy ends threads that were for clients who have left, and returns what is kept for those that have nothing to do,
-// and what Go keeps of its heap if that is worth a collection. Where little happens nobody else does: each has what
-// it was needed for once.
+// tidy ends threads that were for clients that have left. It returns the memory kept for idle threads, and what Go
+// keeps of its heap if that is worth a collection. On an idle node nothing else returns them.
 func (r *Room) tidy() {
 	if r.heap == nil {
 		return

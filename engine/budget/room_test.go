@@ -17,7 +17,7 @@ func kept() int64 {
 	return int64(sample[0].Value.Uint64())
 }
 
-// leave has Go keep so much that nobody needs.
+// leave has Go keep so much memory that is not needed.
 func leave(bytes int) {
 	var list [][]byte
 	for range bytes >> 16 {

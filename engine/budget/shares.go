@@ -19,9 +19,9 @@ import (
 //	      50 MiB       heapBytes: the Go program, what clients always may have, and garbage
 //	       8 MiB       kernelBytes: page tables of what is not the region (whose own are 1/512 of it), threads, sockets of a hundred sessions
 //
-// The first three are one bound on what C code has (exec/duckdb, D8): a statement that needs more of what nobody counts
-// fails with 53200 as well. What Go has beyond its part C code goes without. What clients make the node keep beyond
-// clientsFree DuckDB yields to Go (room). So the process' own memory stays below MemoryBytes + 150 MiB.
+// The first three are one bound on what C code has (exec/duckdb, D8): a statement that needs more of what is not
+// counted fails with 53200 as well. What Go has beyond its part C code goes without. What clients make the node keep
+// beyond clientsFree DuckDB yields to Go (room). So the process' own memory stays below MemoryBytes + 150 MiB.
 type Shares struct {
 	Whole   int64 // MemoryBytes
 	Counted int64 // DuckDB's memory_limit

@@ -12,7 +12,7 @@ import (
 
 // Type is the type of a column.
 type Type struct {
-	// DuckDB is what DuckDB is told. It may still not know it.
+	// DuckDB is the type's name for DuckDB, which may not know it.
 	DuckDB string
 	Declared
 }

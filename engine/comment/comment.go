@@ -162,7 +162,7 @@ func ofView(tx *catalog.Transaction, view *catalog.View, head *statement.Comment
 	}
 	if view.Columns == nil {
 		return sqlerror.New("0A000", "view %q of an older catalog can have no comment", view.Name.Name).
-			WithHint("Make the view anew.")
+			WithHint("Recreate the view.")
 	}
 	columns, err := commented(view.Columns, view.Name.Name, head)
 	if err != nil {

@@ -14,8 +14,8 @@
 //
 //   - CP1: a run has at least two chunks, of one key, whose numbers follow each other, and within the limits together.
 //   - CP2: a row is folded again only when its chunk becomes half as large again, at least: a few times, whatever the
-//     number of rows. A chunk that is larger than those before it is folded with them once. It is written anew besides
-//     when a third as many rows beside it are deleted.
+//     number of rows. A chunk that is larger than those before it is folded with them once. It is also rewritten when a
+//     third as many rows beside it are deleted.
 //   - CP3: after all runs of a plan are folded, of the chunks of one key that follow each other each has more than
 //     twice the rows of the next one, or the limits keep them apart.
 //   - CP4: after that none of them is wasteful.

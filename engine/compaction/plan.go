@@ -41,14 +41,14 @@ func (r Run) living() int64 {
 	return int64(float64(r.Bytes) * float64(r.Rows) / float64(r.Rows+r.Dead))
 }
 
-// wasteful reports whether a chunk is to be written anew without its deleted rows, by itself if need be.
+// wasteful reports whether a chunk is to be rewritten without its deleted rows, by itself if need be.
 func (r Run) wasteful(all bool) bool {
 	share := r.Dead > 0 && r.Dead*DeadShare >= r.Rows+r.Dead
 	return share && (all || r.Bytes-r.living() >= deadBytes)
 }
 
-// DeadShare: a chunk of whose rows one in so many is deleted is written anew, even if it is full; deadBytes is what
-// that must give back at least, to be worth a commit.
+// DeadShare: a chunk is rewritten if one in so many of its rows is deleted, even if it is full; deadBytes is what that
+// must give back at least, to be worth a commit.
 const DeadShare, deadBytes = 4, 64 << 10
 
 // next is the number of the chunk behind it.

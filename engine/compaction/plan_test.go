@@ -90,7 +90,7 @@ func rows(x *table) (n int64) {
 }
 
 // Rows that are deleted count for what they take, and not for what they become: a chunk of which a fourth is deleted is
-// written anew even if it is full, one of which no row lives is in any run, and what it gives back is worth it (CP4).
+// rewritten even if it is full, one of which no row lives is in any run, and what it gives back is worth it (CP4).
 func TestPlansOfDeletedRows(t *testing.T) {
 	chunk := func(number int, rows, dead, bytes int64) compaction.Chunk {
 		return compaction.Chunk{Number: number, Rows: rows, Dead: dead, Bytes: bytes, Key: "k"}

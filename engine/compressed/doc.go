@@ -17,5 +17,5 @@
 //
 // # What it does not do
 //
-// It gives nobody the data: a file is read twice.
+// It does not return the data: a file is read twice.
 package compressed

@@ -7,15 +7,16 @@
 //
 // # Words
 //
-// A value is a setting's text in its base unit (package sql/setting). A placeholder is a setting of nobody's,
-// name.name. Modes are those of one transaction; its settings are no values of the session.
+// A value is a setting's text in its base unit (package sql/setting). A placeholder is a setting that the node does not
+// define, name.name. Modes are those of one transaction; its settings are no values of the session.
 //
 // # Invariants
 //
 //   - CG1: a value that is not accepted changes nothing.
 //   - CG2: RESET brings back what the client began the session with, or else what the node says.
 //   - CG3: a session verifies no less than its node: what it read unverified it could write into a table, where the
-//     damage has a checksum of its own and nobody finds it any more; and others read what one of them has acquired.
+//     damage has a checksum of its own and is not found any more; and other sessions read what one of them has
+//     acquired.
 //
 // # Lock order
 //

@@ -89,7 +89,7 @@ func (s *Session) VerifyAs(wanted string) error {
 
 // What the session keeps of settings is charged: estimates, above what was measured.
 const (
-	// valueCopies: the value, its name or its parts, and what DuckDB is told for pg_settings, as text, as a tree and
+	// valueCopies: the value, its name or its parts, and what DuckDB has of it for pg_settings, as text, as a tree and
 	// in its catalog.
 	valueCopies = 8
 	valueLeast  = 256

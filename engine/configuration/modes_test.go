@@ -44,8 +44,8 @@ func TestModesChanged(t *testing.T) {
 			require.NoError(t, err, c.what)
 			continue
 		}
-		var told interface{ SQLState() string }
-		require.True(t, errors.As(err, &told), c.what)
-		require.Equal(t, c.state, told.SQLState(), c.what)
+		var failure interface{ SQLState() string }
+		require.True(t, errors.As(err, &failure), c.what)
+		require.Equal(t, c.state, failure.SQLState(), c.what)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// Node is what sessions have of their node when nobody says otherwise. Immutable.
+// Node is what sessions have of their node by default. Immutable.
 type Node struct {
 	Verification     reader.Verification
 	Disable, Dialect string // "": the table's
@@ -28,9 +28,9 @@ type Session struct {
 	// modes are those of the open transaction, or of one that would begin now.
 	modes   func() Modes
 	started map[string]string // what the client began the session with; immutable after Begin
-	// placeholders are settings of nobody's that were SET once.
+	// placeholders are settings that the node does not define and that were SET once.
 	placeholders map[string]bool
-	// calls is what set_config() tells of the statement that is being planned, or runs; nil: it may not call it.
+	// calls records what set_config() sets in the statement that is being planned, or runs; nil: it may not call it.
 	calls *Calls
 }
 

@@ -29,7 +29,7 @@ type Values struct {
 	Given map[string]string
 }
 
-// Default are those of a session to which nobody has given any.
+// Default returns the values of a session in which nothing was set.
 func Default(user string) Values {
 	return Values{
 		user: user, Backend: BackendAuto, Distribute: auto, Shuffle: auto, SearchPath: []string{duckdb.SchemaName},
@@ -37,7 +37,7 @@ func Default(user string) Values {
 	}
 }
 
-// Assign notes a value; with forget it is the one of a session that nobody has given any.
+// Assign notes a value; with forget it is the default again.
 func (x *Values) Assign(lower, value string, forget bool) {
 	x.Put(lower, value)
 	if forget {

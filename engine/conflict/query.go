@@ -54,7 +54,7 @@ func (r *Rule) alias() string {
 	return r.table.Name.Name
 }
 
-// column is what a column of pairs is called: nobody else writes such a name.
+// column is the name of a column of pairs: no other text has such a name.
 func (r *Rule) column() string {
 	words := strings.ToLower(r.words() + r.alias() + r.head.With)
 	for _, f := range r.table.Columns.Fields() {

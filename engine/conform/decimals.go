@@ -7,7 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// Decimals of up to 18 digits are decimal64 in every result, whoever computed it: DuckDB gives decimal32 for up to 9
+// Decimals of up to 18 digits are decimal64 in every result, whatever computed it: DuckDB gives decimal32 for up to 9
 // digits, the Arrow kernels decimal128 for what they compute and what lies in the chunks for what they do not.
 
 // decimalsOfResult is the type under which a result shows a decimal.

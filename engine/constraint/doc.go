@@ -17,12 +17,12 @@
 //
 //   - CN1: what Mark wrote, Of reads, in the same order; a schema without a mark has no constraints, as those of older
 //     programs.
-//   - CN2: names are unique in a table, and those that nobody gave are PostgreSQL's: t_pkey, t_a_key, t_a_fkey,
-//     t_a_check, t_a_idx, with a number if taken.
+//   - CN2: names are unique in a table, and those that the statement does not give are PostgreSQL's: t_pkey, t_a_key,
+//     t_a_fkey, t_a_check, t_a_idx, with a number if taken.
 //   - CN3: a table that a foreign key names is known by its identity, so that it may be renamed.
 //   - CN4: rows are found by the columns of each enforced key and of each index, in the order that they are named in.
-//     ASC, DESC and the place of NULLs are on record for who asks, and change nothing: a sorted list is read from
-//     either end.
+//     ASC, DESC and the place of NULLs are on record for clients that ask, and change nothing: a sorted list is read
+//     from either end.
 //
 // # What it does not do
 //

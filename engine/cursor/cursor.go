@@ -38,7 +38,8 @@ func (c *Cursor) follow(ctx context.Context) (unfollow func() bool) {
 	return context.AfterFunc(ctx, func() { c.cancel(context.Cause(ctx)) })
 }
 
-// Take gives up to limit rows that nobody has fetched yet; the caller releases them. io.EOF at the end, for ever.
+// Take gives up to limit rows that were not fetched yet; the caller releases them. At the end it returns io.EOF, for
+// ever.
 func (c *Cursor) Take(ctx context.Context, limit int64) (arrow.RecordBatch, error) {
 	defer c.follow(ctx)()
 	if c.rest != nil { // it may have lain there for long

@@ -4,7 +4,7 @@
 //
 // # Words
 //
-// The rest are rows of the last batch that nobody has fetched yet.
+// The rest are rows of the last batch that were not fetched yet.
 //
 // # Invariants
 //
@@ -18,5 +18,5 @@
 //
 // # What it does not do
 //
-// It reads nothing ahead, and closes no result: who opened the cursor does.
+// It reads nothing ahead, and closes no result: its opener does.
 package cursor

@@ -8,8 +8,8 @@ import (
 	"github.com/csmsql/csmsql/coherence"
 )
 
-// Rounds is in how many rounds, one after the other, nobody must have said that he holds an extent. Two would do:
-// whoever passes it on has it in one of two lists. The third is for what is between two lists in both.
+// Rounds is the number of consecutive rounds in which an extent must be without a holder to be a stray. Two would do: a
+// holder that passes it on has it in one of two lists. The third is for an extent that is between two lists in both.
 const Rounds = 3
 
 // Extent is one that lives in a region, as its home knows it.
@@ -26,17 +26,17 @@ type Remedy uint8
 
 // The remedies.
 const (
-	// Tell: nothing else can be done (H4). Its writer may store into it, and nobody knows who that is; or its last
-	// reader has not let go.
-	Tell Remedy = iota
-	// Discard it: it was sealed, so nobody has a window, and nobody will publish it.
+	// ReportOnly: nothing else can be done (H4). An unknown writer may store into it, or its last reader has not let
+	// go.
+	ReportOnly Remedy = iota
+	// Discard it: it was sealed, so it has no window, and it will not be published.
 	Discard
 	// Abandon it: it was published and no version has it. It is retired when no node can read what one may have had.
 	Abandon
 )
 
 func (r Remedy) String() string {
-	return [...]string{"told", "discarded", "abandoned"}[r]
+	return [...]string{"reported", "discarded", "abandoned"}[r]
 }
 
 // RemedyOf says what becomes of a stray.
@@ -47,7 +47,7 @@ func RemedyOf(x Extent) Remedy {
 	case coherence.Published:
 		return Abandon
 	}
-	return Tell
+	return ReportOnly
 }
 
 // Account is what one holder has of a region.
@@ -61,7 +61,7 @@ type Account struct {
 type Report struct {
 	// Accounts are by holder's name; what suspects and strays have is not in them.
 	Accounts []Account
-	// Suspects are what nobody said he holds, strays included: as many bytes.
+	// Suspects are the extents without a holder, strays included: as many bytes.
 	Suspects Account
 	// Strays are those that are, by generation. Each is reported in every round as long as it lives.
 	Strays []Extent
@@ -85,8 +85,8 @@ type suspect struct {
 	rounds int
 }
 
-// Round takes every extent that lives, as the home said before holder was asked of any, and who holds each; "" is
-// nobody.
+// Round takes every extent that lives, as the home listed them before the first call of holder, and the holder of each;
+// "" is none.
 func (a *Audit) Round(living []Extent, holder func(Extent) string) Report {
 	suspects, accounts := map[coherence.Generation]suspect{}, map[string]*Account{}
 	var r Report

@@ -13,7 +13,7 @@ import (
 
 // Book is who in this process holds which extents, of whatever node. The zero value is ready. Safe for concurrent use.
 type Book struct {
-	// Fault is told when an extent gets a holder, and loses it; nil in production. It is set before the Book is used.
+	// Fault is called when an extent gets a holder, and loses it; nil in production. It is set before the Book is used.
 	Fault faults.Hook
 
 	mu    sync.Mutex
@@ -22,7 +22,7 @@ type Book struct {
 	begun uint64                       // guarded by mu; the number of the last call
 }
 
-// Holder is somebody in this process. Its Spaces grant, and it ends with Close.
+// Holder is a holder in this process. Its Spaces grant, and it ends with Close.
 type Holder struct {
 	name string
 	book *Book
@@ -49,7 +49,7 @@ func (h *Holder) Close() (left []catalog.ExtentID) {
 	return left
 }
 
-// Pass has h hold what somebody here holds, from now on. What is not in the book is no mistake.
+// Pass makes h the holder of extents that are held here. An extent that is not in the book is no mistake.
 func (b *Book) Pass(h *Holder, ids ...catalog.ExtentID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -60,7 +60,8 @@ func (b *Book) Pass(h *Holder, ids ...catalog.ExtentID) {
 	}
 }
 
-// Over says that extents are nobody's here any more: given back, or committed. What is not in the book is no mistake.
+// Over says that extents are unowned here from now on: given back, or committed. An extent that is not in the book is
+// no mistake.
 func (b *Book) Over(ids ...catalog.ExtentID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,7 +9,7 @@ func With(ctx context.Context, h *Holder) context.Context {
 	return context.WithValue(ctx, holderKey{}, h)
 }
 
-// From is for whom something is done; nil: nobody said.
+// From returns the holder for which something is done; nil: ctx has none.
 func From(ctx context.Context) *Holder {
 	h, _ := ctx.Value(holderKey{}).(*Holder)
 	return h

@@ -122,7 +122,7 @@ func TestDisclaimerModel(t *testing.T) {
 				if _, ok := held[g]; ok || g == granting {
 					delete(missed, g)
 				} else if missed[g]++; missed[g] > 1 && granting == 0 {
-					require.Contains(rt, list, id(g), "nobody has it")
+					require.Contains(rt, list, id(g), "it has no holder")
 				}
 			}
 			require.NoError(rt, f.Discard(generations(list)...))
@@ -155,7 +155,7 @@ func TestDisclaimerModel(t *testing.T) {
 				require.ErrorIs(rt, err, errLost)
 				f.fail = nil
 			case "lost":
-				f.give() // its answer is not heard, and whoever asked has forgotten it
+				f.give() // its answer is lost, and the caller has forgotten the call
 			case "answer":
 				answer(0)
 			case "end":
@@ -224,8 +224,9 @@ func generations(ids []catalog.ExtentID) (list []coherence.Generation) {
 	return list
 }
 
-// H3: in every history of extents that are held, passed on and lost, a stray is what nobody held in Rounds rounds in the same state, and nothing else;
-// and the accounts have every byte, once. The twin counts for each extent since when nobody has it.
+// H3: in every history of extents that are held, passed on and lost, a stray is an extent that had no holder in Rounds
+// rounds in the same state, and nothing else; and the accounts have every byte, once. The twin counts for each extent
+// its rounds without a holder.
 func TestAuditModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		type twin struct {
@@ -293,7 +294,7 @@ func TestAuditModel(t *testing.T) {
 // H4.
 func TestRemedies(t *testing.T) {
 	for state := coherence.Granted; state <= coherence.Quarantined; state++ {
-		want := custody.Tell
+		want := custody.ReportOnly
 		switch state {
 		case coherence.Sealed:
 			want = custody.Discard
@@ -314,7 +315,7 @@ func TestForWhom(t *testing.T) {
 	require.Empty(t, h.Close())
 }
 
-// What a commit in doubt has published outlives its session's holder: nobody disclaims it, and it is no stray.
+// What a commit in doubt has published outlives its session's holder: it is not disclaimed, and it is no stray.
 func TestDoubtOutlivesItsSession(t *testing.T) {
 	f := &fake{record: map[coherence.Generation]bool{}}
 	var book custody.Book

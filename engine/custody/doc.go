@@ -1,5 +1,5 @@
-// Package custody knows who holds the memory of a node's region that no version of a table has, and finds what nobody
-// holds.
+// Package custody knows who holds the memory of a node's region that no version of a table has, and finds what is
+// unowned.
 //
 //	session, load, fragment …                     lender of the memory
 //	     │ Book.Open                                   │
@@ -7,19 +7,18 @@
 //	   Holder ── Space ──► Grant ────────────────► extent on record
 //	     │ Close: must hold nothing                    │
 //	     ▼                                             ▼
-//	   Book ── who holds what ──► Disclaimer       Audit ── every extent that lives, against versions, Books, borrowers
+//	   Book ── who holds what ──► Disclaimer       Audit ── every live extent, against versions, Books, borrowers
 //	             │ what the lender has on record      │
-//	             │ and nobody here holds              ▼
+//	             │ and no holder here has             ▼
 //	             └──► goes back                    strays, and what becomes of each (Remedy)
 //
 // # Words
 //
-//   - holder: whoever in this process was granted extents and has not committed them: a session, a load, the fragment
-//     of a query; it has a name
+//   - holder: a session, a load or the fragment of a query in this process that was granted extents and has not
+//     committed them; it has a name
 //   - call: a request for memory that is under way; what it brings is in the book before it ends
-//   - suspect: an extent that lives, and that nobody said he holds when all were asked
-//   - stray: an extent that was a suspect, in the same state, in as many rounds as it takes for whatever passes it on
-//     to end
+//   - suspect: an extent that lives, and that had no holder when all were asked
+//   - stray: an extent that was a suspect, in the same state, in as many rounds as passing it on can take
 //   - disclaim: say to a lender that what it has on record is not held here
 //
 // # Invariants
@@ -27,11 +26,11 @@
 //   - H1: an extent is in the book from before its call ends until its holder has no window on it and will not commit
 //     it, or has committed it.
 //   - H2: an extent is disclaimed only when every call that was under way when it was first missed has ended since.
-//   - H3: an extent that a holder has is never a stray; one that nobody has is one after Rounds rounds.
-//   - H4: nothing is taken back that a writer may store into, or that a node may read: of those, a stray is only told,
-//     or waits.
-//   - H5: what a commit has published of which it is not known whether it happened has a holder until that is known,
-//     also if its session ends before.
+//   - H3: an extent that a holder has is never a stray; one without a holder is one after Rounds rounds.
+//   - H4: nothing is taken back that a writer may store into, or that a node may read: of those, a stray is only
+//     reported, or waits.
+//   - H5: what a commit of unknown outcome has published has a holder until the outcome is known, also if its session
+//     ends before.
 //
 // # Lock order
 //
@@ -40,5 +39,5 @@
 // # What it does not do
 //
 // It has no clock, no goroutine and no I/O but that of the spaces that it wraps: the engine's janitor runs the rounds,
-// and does what they say. It does not know versions, pins or other processes: whoever asks says who holds what.
+// and does what they say. It does not know versions, pins or other processes: its caller says who holds what.
 package custody

@@ -8,7 +8,7 @@ import (
 )
 
 // Space is a space whose grants are the holder's, from before the call for them ends (H1). A grant that was sealed
-// stays the holder's until the book is told that it is Over.
+// stays the holder's until Book.Over.
 func (h *Holder) Space(space catalog.Space) catalog.Space { return spaceOf{space, h} }
 
 type spaceOf struct {
@@ -45,7 +45,7 @@ func (s spaceOf) Discard(generations ...coherence.Generation) error {
 		ids[i] = catalog.ExtentID{Region: s.Region(), Generation: g}
 	}
 	err := s.Space.Discard(generations...)
-	s.holder.book.GivenBack(ids...) // also if it failed: nobody here has them any more
+	s.holder.book.GivenBack(ids...) // also if it failed: they are unowned here
 	return err
 }
 
@@ -62,8 +62,8 @@ func (g *grant) Seal(seal coherence.Seal) error {
 	return err
 }
 
-// Abort implements catalog.Grant. After Seal it does nothing. Whatever its error is, nobody has a window afterwards; if
-// the extent lives all the same, somebody is to find that.
+// Abort implements catalog.Grant. After Seal it does nothing. Whatever its error is, there is no window afterwards; if
+// the extent lives all the same, the audit finds it.
 func (g *grant) Abort() error {
 	id := g.space.id(g)
 	err := g.Grant.Abort()

@@ -177,7 +177,7 @@ func (r *Reader) hasValue(f arrow.Field, c statement.Column, name string) error 
 	text := dialect.Expression(cast.ForColumn(c.Default, f))
 	none, err := r.Conn.Texts(context.Background(), "SELECT 'none' WHERE TRY_CAST("+text+" AS "+name+") IS NULL")
 	if err != nil || len(none) == 0 {
-		return nil //nolint:nilerr // who inserts the default is told
+		return nil //nolint:nilerr // the INSERT that uses the default reports it
 	}
 	kind, state := strings.ToLower(cmp.Or(c.Type, name)), "22P02"
 	switch id := f.Type.ID(); {

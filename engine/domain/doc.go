@@ -5,11 +5,11 @@
 //
 // # Words
 //
-// The base type of a domain is what its values are stored as, and what clients are told of results.
+// The base type of a domain is the type in which its values are stored and that clients see in results.
 //
 // # Invariants
 //
-//   - DM1: a column of a domain has all checks of the domain among those of its table, where whoever writes rows meets
+//   - DM1: a column of a domain has all checks of the domain among those of its table, where every writer of rows meets
 //     them.
 //   - DM2: a value that a statement casts to a domain is one that the domain allows when the statement runs
 //     (namedtype.Reading); what would make one in another way, or is kept, is an error that names the domain.

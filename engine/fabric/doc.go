@@ -6,8 +6,8 @@
 //	attached, here nothing to flush     its node flushes for both   OfGuest
 //	attached, else nothing to flush     flushes for itself          OfBorrower
 //
-// A Fabric is a value that does not change once its process is up; whoever orders flushes says by a Use who it is, so
-// that tests can stand between one user and the caches.
+// A Fabric is a value that does not change once its process is up. A caller that orders flushes names itself by a Use,
+// so that tests can stand between one user and the caches.
 //
 // # What it does not do
 //

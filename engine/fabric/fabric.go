@@ -81,8 +81,8 @@ func OfGuest(node string, kind memregion.FabricKind) Fabric {
 	return f
 }
 
-// OfBorrower is that of a process which is attached to a node from somewhere else, as far as that is known: it has
-// to keep its caches right itself. name is its own and nobody's before.
+// OfBorrower is that of a process which is attached to a node from another host, as far as that is known: it has to
+// keep its caches right itself. name is its own and was never used before.
 func OfBorrower(name string, kind memregion.FabricKind) (f Fabric, err error) {
 	f = Fabric{Kind: kind, Class: coherence.ClassOf(kind)}
 	if f.Domain = memregion.TemporaryDomain(kind, name, uint64(os.Getpid())); f.Domain != nil {

@@ -12,7 +12,7 @@ import (
 // Cache keeps facts of versions that were planned with lately, within what the node's own part of the account grants:
 // beyond it everything is forgotten and derived again. Those that a statement has in hand live as long as it.
 type Cache struct {
-	Guess   func(int64) int64 // spoils estimates, for tests; nil: they are what they are
+	Guess   func(int64) int64 // distorts estimates, for tests; nil: they stay as they are
 	Account *account.Session  // the node's; nil: nothing is charged
 
 	mu   sync.Mutex // guards the rest, and charged of facts
@@ -52,7 +52,7 @@ func (c *Cache) Of(v *catalog.TableVersion) *Facts {
 	return f
 }
 
-// grew is told that facts take more now.
+// grew charges for facts that take more now.
 func (c *Cache) grew(f *Facts, bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

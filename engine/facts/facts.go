@@ -197,8 +197,8 @@ func readDomain(ctx context.Context, from *reader.Reader, v *catalog.TableVersio
 	return values, nil
 }
 
-// addWords adds a dictionary's words. They may lie in the memory of a lender that began anew, which nobody has heard of
-// yet: then anything may be there instead, and Go's look at the bounds is what finds it.
+// addWords adds a dictionary's words. They may lie in the memory of a lender whose restart is not known here yet: then
+// anything may be there instead, and Go's bounds check finds it.
 func addWords(seen map[string]bool, words *array.String) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

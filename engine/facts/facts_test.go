@@ -12,7 +12,7 @@ import (
 	"github.com/csmsql/csmsql/exec/plan"
 )
 
-// A dictionary whose bytes somebody else has written over is an error, and not the end of the process.
+// A dictionary whose bytes another process has written over is an error, and not the end of the process.
 func TestWordsThatWereOverwritten(t *testing.T) {
 	offsets := arrow.Int32Traits.CastToBytes([]int32{0, 3, 6})
 	data := array.NewData(arrow.BinaryTypes.String, 2, []*memory.Buffer{nil, memory.NewBufferBytes(offsets), memory.NewBufferBytes([]byte("onetwo"))}, nil, 0, 0)

@@ -177,7 +177,7 @@ func storageBatch(batch arrow.RecordBatch, storage *arrow.Schema) arrow.RecordBa
 }
 
 // Fits reports whether the file's columns can be stored as they are: they are the table's, in its order, and none is
-// JSON, which is a promise about text that somebody has to check.
+// JSON, which is a promise about text that has to be checked.
 func (a *Arrow) Fits(schema *arrow.Schema) bool {
 	if cast.Generates(schema) {
 		return false
@@ -216,7 +216,7 @@ func (a *Arrow) Each(ctx context.Context, conn *duckdb.Connection, connect func(
 }
 
 // Culprit says in which row and column of the file the first value stands that the table does not take. batch begins
-// after before rows; columns are the table's that it fills. It looks on a connection of its own: an error spoils a
+// after before rows; columns are the table's that it fills. It looks on a connection of its own: an error aborts a
 // transaction.
 func (a *Arrow) Culprit(ctx context.Context, connect func() (*duckdb.Connection, error), before int64,
 	batch arrow.RecordBatch,

@@ -210,7 +210,7 @@ func structOf(names, texts []string) string {
 	return "{" + strings.Join(pairs, ", ") + "}"
 }
 
-// CulpritApart is culprit, of a file or of several, on a connection of its own: an error spoils a session's
+// CulpritApart is culprit, of a file or of several, on a connection of its own: an error aborts a session's
 // transaction.
 func (f *Reading) CulpritApart(ctx context.Context, connect func() (*duckdb.Connection, error), failed error) error {
 	conn, err := connect()

@@ -46,7 +46,7 @@ func TextCulprit(ctx context.Context, connect func() (*duckdb.Connection, error)
 	if !errors.As(failed, &d) || !strings.HasPrefix(d.State, "22") {
 		return failed
 	}
-	conn, err := connect() // an error spoils a block's transaction
+	conn, err := connect() // an error aborts a block's transaction
 	if err != nil {
 		return failed
 	}

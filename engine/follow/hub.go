@@ -9,18 +9,18 @@ import (
 // Contents are what a catalog shows now, what is closed when it shows something else, and why it never will again.
 type Contents func() (now *catalog.Contents, moved <-chan struct{}, ended error)
 
-// Hub tells watches what commits have changed, those of this node and of others. Safe for concurrent use.
+// Hub notifies watches of what commits have changed, those of this node and of others. Safe for concurrent use.
 type Hub struct {
 	contents Contents
 	stop     chan struct{}
 	loop     sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows; told runs under it
-	told   *catalog.Contents
-	tables watches[catalog.TableID]
-	names  watches[catalog.TableName]
-	ended  error
-	runs   bool // the loop does
+	mu        sync.Mutex        // guards what follows; Tell is called under it
+	announced *catalog.Contents // the contents that watches know
+	tables    watches[catalog.TableID]
+	names     watches[catalog.TableName]
+	ended     error
+	runs      bool // the loop does
 }
 
 // NewHub is a hub whose loop runs from its first watch on.
@@ -35,7 +35,7 @@ func NewHub(contents Contents) *Hub {
 // now on. It may be called from any goroutine, must not block, and must not use the hub.
 type Tell func(now *catalog.TableVersion, err error)
 
-// watch is one who is told; its address is its name.
+// watch is one registered callback; its address is its name.
 type watch struct {
 	tell Tell
 	saw  uint64 // of a Remote: the version that it has seen, and waits for another one; 0: it does not wait
@@ -87,7 +87,7 @@ func enter[K comparable](h *Hub, all watches[K], key K, tell Tell) (stop func(),
 	if h.ended != nil {
 		return nil, h.ended
 	}
-	moved, _ := h.lookLocked() // what was committed before is no news for who comes
+	moved, _ := h.lookLocked() // what was committed before is no news for a new watch
 	if !h.runs {
 		h.runs = true
 		h.loop.Go(func() { h.run(moved) })
@@ -106,7 +106,7 @@ func (h *Hub) name(name catalog.TableName, tell Tell) (stop func(), err error) {
 	return h.Name(name, tell)
 }
 
-// watch implements Source: what a watch has seen is of no use here, where it hears of everything.
+// watch implements Source: what a watch has seen is of no use here, where it is notified of everything.
 func (h *Hub) watch(id catalog.TableID, tell Tell) (saw func(*catalog.TableVersion), stop func(), err error) {
 	stop, err = h.Table(id, tell)
 	return func(*catalog.TableVersion) {}, stop, err
@@ -128,8 +128,8 @@ func (h *Hub) run(moved <-chan struct{}) {
 	}
 }
 
-// look tells what is another one than was told before, and returns when to look again, or why never. The catalog is
-// asked under mu, so that who looks later sees no less.
+// look notifies watches of the tables that have changed since the last call, and returns when to look again, or why
+// never. The catalog is read under mu, so that a later call sees no less.
 func (h *Hub) look() (moved <-chan struct{}, ended error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -138,8 +138,8 @@ func (h *Hub) look() (moved <-chan struct{}, ended error) {
 
 func (h *Hub) lookLocked() (moved <-chan struct{}, ended error) {
 	now, moved, ended := h.contents()
-	before := h.told
-	h.told = now
+	before := h.announced
+	h.announced = now
 	if now == before || len(h.tables) == 0 && len(h.names) == 0 {
 		return moved, ended
 	}
@@ -160,12 +160,12 @@ func (h *Hub) lookLocked() (moved <-chan struct{}, ended error) {
 	return moved, ended
 }
 
-// news reports whether who has read one version has something to read in another one.
+// news reports whether a follower that has read one version has something to read in another one.
 func news(was, is *catalog.TableVersion) bool {
 	return was.Table().ID != is.Table().ID || was.Table().Name != is.Table().Name || !was.SameContents(is)
 }
 
-// end tells everybody that no more comes.
+// end notifies all watches that no more comes.
 func (h *Hub) end(why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -84,23 +84,23 @@ func TestHub(t *testing.T) {
 	w := newWorld(t)
 	h := NewHub(w.contents)
 	w.commit(version(1, "a", 1), version(2, "b", 1))
-	told := make(chan string, 100)
+	notified := make(chan string, 100)
 	tell := func(who string) Tell {
 		return func(now *catalog.TableVersion, err error) {
 			switch {
 			case err != nil:
-				told <- who + " ends: " + err.Error()
+				notified <- who + " ends: " + err.Error()
 			case now == nil:
-				told <- who + " is gone"
+				notified <- who + " is gone"
 			default:
-				told <- fmt.Sprintf("%s is %s, version %d", who, now.Table().Name.Name, now.Version())
+				notified <- fmt.Sprintf("%s is %s, version %d", who, now.Table().Name.Name, now.Version())
 			}
 		}
 	}
-	stop, err := h.Name(named("b"), func(*catalog.TableVersion, error) { told <- "too much" })
+	stop, err := h.Name(named("b"), func(*catalog.TableVersion, error) { notified <- "too much" })
 	require.NoError(t, err)
 	stop()
-	w.mu.Lock() // nobody sees this before the next watch begins
+	w.mu.Lock() // this is not seen before the next watch begins
 	w.all[1] = version(1, "a", 9)
 	w.now = w.empty.With(slices.Collect(maps.Values(w.all))...)
 	w.mu.Unlock()
@@ -116,7 +116,7 @@ func TestHub(t *testing.T) {
 		t.Helper()
 		var heard []string
 		for range want {
-			heard = append(heard, <-told)
+			heard = append(heard, <-notified)
 		}
 		require.ElementsMatch(t, want, heard)
 	}
@@ -141,10 +141,10 @@ func TestHub(t *testing.T) {
 	_, err = h.Table(1, tell("1"))
 	require.EqualError(t, err, "fenced")
 	h.Close(errors.New("closed"))
-	require.Empty(t, told)
+	require.Empty(t, notified)
 }
 
-// A hub that nobody has asked closes, too, and refuses who comes then.
+// A hub without watches closes, too, and refuses later ones.
 func TestHubClosesUnused(t *testing.T) {
 	h := NewHub(newWorld(t).contents)
 	h.Close(errors.New("closed"))
@@ -152,8 +152,8 @@ func TestHubClosesUnused(t *testing.T) {
 	require.EqualError(t, err, "closed")
 }
 
-// FW1, FW2: at random, with a thousand watches of which most never look, and others that come and go: whoever looks after
-// its last news has seen the last state. The same through Await and a Remote.
+// FW1, FW2: at random, with a thousand watches of which most never look, and others that come and go: a watch that
+// looks after its last news has seen the last state. The same through Await and a Remote.
 func TestEverybodyHearsOfTheLast(t *testing.T) {
 	const tables, commits, last = 8, 2000, 5000
 	w := newWorld(t)
@@ -218,10 +218,10 @@ func TestEverybodyHearsOfTheLast(t *testing.T) {
 	require.ErrorIs(t, err, closed)
 }
 
-// who nobody may ask.
+// untouched is a Source that must not be called.
 type untouched struct{ Source }
 
-// A session that listens to nothing is asked what it has heard after each statement: nobody else has to do with that.
+// A session that listens to nothing is asked what it has heard after each statement: that does not touch its Source.
 func TestWhoDoesNotListenCostsNothing(t *testing.T) {
 	l := NewListening(untouched{}, nil, nil)
 	require.Empty(t, l.Heard(10))

@@ -154,7 +154,7 @@ func (l *Listening) stop(channel string) {
 	l.heard = slices.DeleteFunc(l.heard, func(n Notification) bool { return l.stops[n.Channel] == nil })
 }
 
-// hear puts the news of a channel in its place (FW5). The end of everything is told otherwise: the connection ends.
+// hear puts the news of a channel in its place (FW5). The end of everything is not news: the connection ends.
 func (l *Listening) hear(channel string, now *catalog.TableVersion, ended error) {
 	if ended != nil {
 		return

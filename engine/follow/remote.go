@@ -17,7 +17,7 @@ const TablesMost = 1000
 // remotePause is how long to wait before what a node did not answer is asked again.
 const remotePause = 100 * time.Millisecond
 
-// Remote tells watches what a node says, which is asked by one call for all of them. Safe for concurrent use.
+// Remote notifies watches of what a node answers to one call for all of them. Safe for concurrent use.
 type Remote struct {
 	await Await // of the node
 	begin sync.Once
@@ -27,7 +27,7 @@ type Remote struct {
 
 	mu    sync.Mutex // guards what follows, and watch.saw
 	all   watches[catalog.TableID]
-	asked context.CancelFunc // ends the call under way; it is asked anew
+	asked context.CancelFunc // ends the call under way; another one begins
 }
 
 // Await is Hub.Await at the node. It may return nothing after a while.
@@ -66,7 +66,7 @@ func (r *Remote) watch(id catalog.TableID, tell Tell) (saw func(*catalog.TableVe
 	return saw, stop, nil
 }
 
-// name implements Source. Nobody listens through an engine that is attached: it serves no clients.
+// name implements Source. No session listens through an engine that is attached: it serves no clients.
 func (r *Remote) name(catalog.TableName, Tell) (stop func(), err error) {
 	return nil, sqlerror.New("0A000", "LISTEN is for clients of the node")
 }
@@ -92,7 +92,7 @@ func (r *Remote) run() {
 	}
 }
 
-// ask is the next call: what those who wait have seen, the oldest of each table.
+// ask returns the next call: the versions that waiting watches have seen, the oldest of each table.
 func (r *Remote) ask() (context.Context, map[catalog.TableID]uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

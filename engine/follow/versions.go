@@ -35,7 +35,7 @@ type Source interface {
 	watch(id catalog.TableID, tell Tell) (saw func(*catalog.TableVersion), stop func(), err error)
 	// name watches what a name means.
 	name(name catalog.TableName, tell Tell) (stop func(), err error)
-	// look has everybody told of what was committed before the call.
+	// look notifies all watches of what was committed before the call.
 	look() (moved <-chan struct{}, ended error)
 }
 

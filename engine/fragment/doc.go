@@ -1,4 +1,4 @@
-// Package fragment runs parts of other nodes' queries, and says what engines tell each other of them.
+// Package fragment runs parts of other nodes' queries, and defines the messages of engines about them.
 //
 //	coordinator ── Payload: versions of tables, chunks, results of earlier stages ──► Server
 //	     ▲                                                                              │ Task
@@ -16,7 +16,7 @@
 //
 // # Invariants
 //
-//   - FR1: what a fragment is told comes from outside: all of it is checked before it is used.
+//   - FR1: a fragment's request comes from outside: all of it is checked before it is used.
 //   - FR2: a result lies in this node's memory until it is released, once; what fails leaves nothing there.
 //   - FR3: of two payloads of the same bytes the tables are the same versions, so that what planning derived serves
 //     both.

@@ -87,8 +87,8 @@ func (m *Measures) Pruning() string {
 	return strings.Join(list, ", ")
 }
 
-// key tells fragments apart whose plans differ; of results, which are others each time, only the columns matter. None
-// has one of a statement that is to be planned anew.
+// key distinguishes fragments whose plans differ; of results, which are others each time, only the columns matter. It
+// is empty for a statement that is to be replanned.
 func (p *Payload) key(request noderpc.FragmentRequest) (string, error) {
 	without, _ := optimization.Parse(request.Settings[setting.Disable])
 	if request.Settings[setting.PlanCacheMode] == setting.ForceCustomPlan || without.Has(optimization.KeptPlans) {

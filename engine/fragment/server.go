@@ -31,7 +31,7 @@ type Config struct {
 	Facts  *facts.Cache
 	Life   *lifetime.Lifetime
 	Texts  Texts
-	// Count is told of each fragment that was run, or failed.
+	// Count is called for each fragment that was run, or failed.
 	Count func(noderpc.FragmentProgress, error)
 	Log   *slog.Logger
 	Fault faults.Hook
@@ -46,7 +46,7 @@ type Texts interface {
 // Task is a fragment that is to run.
 type Task struct {
 	Text       string
-	Key        string // of its plan, see Payload; empty: it is planned anew
+	Key        string // of its plan, see Payload; empty: it is replanned
 	SearchPath []string
 	Settings   map[string]string
 	Arguments  []any
@@ -80,7 +80,7 @@ type Server struct {
 // New makes one.
 func New(c Config) *Server { return &Server{Config: c} }
 
-// known is what a fragment was told, and what it sees then. Immutable.
+// known is a fragment's payload, and what the fragment sees by it. Immutable.
 type known struct {
 	Payload
 	snapshot *catalog.Snapshot // of tables; it holds no lease
@@ -175,8 +175,8 @@ func (s *Server) Here(ctx context.Context, request noderpc.FragmentRequest) (res
 	return result, nil
 }
 
-// payload reads what a fragment is told: the very one that was read for it before, unless it tells of results, which
-// are others each time.
+// payload decodes a fragment's payload. It returns the one that was decoded from the same bytes before, unless it has
+// results, which are others each time.
 func (s *Server) payload(encoded []byte) (*known, error) {
 	s.mu.Lock()
 	k := s.known[string(encoded)]

@@ -6,8 +6,8 @@
 //
 // A chunk of one row costs what one of a thousand does: an extent, a seal, a sync, a descriptor for ever. While one
 // commit is under way the rows of other sessions wait anyway (catalog.Transaction.Commit); here they wait before they
-// become chunks, and not after. Where a commit takes no time they would meet nobody: so who has the turn lets those
-// run first that are ready to, and waits for none.
+// become chunks, and not after. Where a commit takes no time they would never meet. So the session whose turn it is
+// lets those run first that are ready to, and waits for none.
 //
 // # Words
 //
@@ -16,14 +16,14 @@
 //
 // # Invariants
 //
-//   - GA1: an insertion is acknowledged when all its rows are durable, and then only; on an error none is there, but
-//     for catalog.ErrOutcomeUnknown.
+//   - GA1: an insertion is acknowledged when all its rows are durable, and then only; on an error other than
+//     catalog.ErrOutcomeUnknown none is there.
 //   - GA2: what is wrong with one insertion is no other's business: a gathering that fails is taken apart, and each
 //     insertion is tried by itself.
 //   - GA3: rows go to a table as it was when they were made: if another one has its name since, or it has other columns
 //     or constraints, the insertion fails with 40001.
-//   - GA4: who waits and is cancelled leaves the queue without a trace; once its rows are on their way it hears what
-//     came of them.
+//   - GA4: a waiting session that is cancelled leaves the queue without a trace; once its rows are on their way it
+//     learns their outcome.
 //
 // # Lock order
 //

@@ -52,10 +52,10 @@ type Queue struct {
 	Sizes tally.Sizes
 
 	mu     sync.Mutex
-	tables map[catalog.TableID]*line // guarded by mu; those that somebody writes now
+	tables map[catalog.TableID]*line // guarded by mu; those that a session writes now
 }
 
-// line is who waits for a table.
+// line is the queue of one table.
 type line struct{ waiting []*waiter }
 
 // waiter is an insertion whose session waits.
@@ -91,7 +91,7 @@ func (q *Queue) Insert(ctx context.Context, in *Insertion) error {
 	return w.err
 }
 
-// enter puts a waiter into the line of its table; true: nobody works for it yet, and the turn is the waiter's.
+// enter puts a waiter into the line of its table; true: no session works for it yet, and the turn is the waiter's.
 func (q *Queue) enter(w *waiter) (first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -89,7 +89,7 @@ func TestThoseThatWaitGoTogether(t *testing.T) {
 	require.Equal(t, int64(1), <-s.calls)
 	others := waiting(t, q, t.Context(), 2, 3, 4)
 	elsewhere := begin(t.Context(), q, insertion(t, 2, 7))
-	require.Equal(t, int64(7), <-s.calls, "another table waits for nobody")
+	require.Equal(t, int64(7), <-s.calls, "another table does not wait")
 	s.goOn <- nil
 	s.goOn <- nil
 	require.NoError(t, <-elsewhere)
@@ -200,7 +200,7 @@ func TestWhoIsAboutToComeGoesAlong(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const sessions = 8
 	q := &gathering.Queue{Store: func(context.Context, catalog.Table, []*constantrows.Rows) error { return nil }}
-	for range 3 { // a processor that somebody takes away meanwhile shows less
+	for range 3 { // a processor that is taken away meanwhile shows less
 		before := q.Sizes.Groups()
 		var done []<-chan error
 		for range sessions {

@@ -10,13 +10,13 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Chunks whose bytes are gone are made anew from the rows that they were made of, in the order in which a Writer took
+// Chunks whose bytes are gone are rebuilt from the rows that they were made of, in the order in which a Writer took
 // them:
 //
 //	rows ─┬─ part 0: chunk 0 (gone), chunk 1           as many rows as the chunk had are its own again, and laid out as it was;
 //	      └─ part 1: chunk 2, chunk 3 (gone)           rows of chunks that are not wanted are passed over
 //
-// Whether they are the same rows is the receiver's to see: it has checksums.
+// Whether they are the same rows is checked by the receiver: it has checksums.
 
 // Piece is a chunk in the order in which a writer made them.
 type Piece struct {
@@ -29,7 +29,7 @@ type Piece struct {
 // ErrEnough is what Again.Add returns when no chunk is wanted any more.
 var ErrEnough = errors.New("all chunks that are wanted have been made")
 
-// Again makes chunks anew. For one goroutine.
+// Again rebuilds chunks. For one goroutine.
 type Again struct {
 	schema  *arrow.Schema
 	columns []int // of the hash that divided the rows; nil: nothing did
@@ -132,7 +132,7 @@ func (a *Again) add(ctx context.Context, p *againPart, batch arrow.RecordBatch) 
 	return nil
 }
 
-// Skip passes over rows that nobody has to read, as far as no chunk of theirs is wanted, and reports whether it could.
+// Skip passes over rows that need not be read, as far as no chunk of theirs is wanted, and reports whether it could.
 // Only rows that nothing divides can be passed over.
 func (a *Again) Skip(rows int64) bool {
 	if len(a.parts) != 1 {
@@ -185,8 +185,8 @@ func (a *Again) Close() {
 	}
 }
 
-// zeroNulls writes zeros where an array that nobody else has yet has values that are NULL, in its children too: chunks
-// of equal rows have equal bytes (G9).
+// zeroNulls writes zeros over the NULL values of an array that has no other owner yet, in its children too: chunks of
+// equal rows have equal bytes (G9).
 func zeroNulls(d arrow.ArrayData) {
 	for _, child := range d.Children() {
 		zeroNulls(child)

@@ -59,7 +59,8 @@ func rowsWithGarbage(rng *rand.Rand, rows, size int) (schema *arrow.Schema, batc
 	return schema, batches
 }
 
-// G9: of the same rows, however they come, the same chunks are made anew, also when a hash divided them, and those only that are wanted.
+// G9: of the same rows, however they come, the same chunks are rebuilt, also when a hash divided them, and those only
+// that are wanted.
 func TestAgain(t *testing.T) {
 	ctx := context.Background()
 	rng := rand.New(rand.NewPCG(1, 2))

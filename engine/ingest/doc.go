@@ -34,10 +34,10 @@
 //   - G8: equal values of one type, NULL with NULL, have equal hashes in every layout, process and version of the
 //     program: tables on record rely on it. 0.0 equals -0.0, and every NaN every other.
 //   - G9: chunks of the same rows in the same order and types have the same buffers, byte by byte: of NULLs, zeros.
-//     Rows that are lost are made anew by it (Again).
+//     Lost rows are rebuilt by it (Again).
 //
 // # What it does not do
 //
-// It does not know tables, versions or SQL, it publishes nothing, and it starts no goroutine: whoever wants to fill
+// It does not know tables, versions or SQL, it publishes nothing, and it starts no goroutine: a caller that fills
 // chunks in parallel uses several writers.
 package ingest

@@ -83,7 +83,7 @@ func TestInvalidText(t *testing.T) {
 	}
 }
 
-// TestInvisibleText: what no row shows is nobody's concern.
+// TestInvisibleText: text that no row shows is not checked.
 func TestInvisibleText(t *testing.T) {
 	bad := badText()
 	for name, a := range map[string]arrow.Array{
@@ -259,7 +259,7 @@ func TestSlicesOfLargeBatches(t *testing.T) {
 		types = append(types, kind...)
 	}
 	for _, dt := range types {
-		if dt.ID() == arrow.RUN_END_ENCODED { // whose rows' share of the runs nobody counts
+		if dt.ID() == arrow.RUN_END_ENCODED { // whose rows' share of the runs is not counted
 			continue
 		}
 		whole := build(random, dt, 20_000, true, true)

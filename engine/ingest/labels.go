@@ -9,9 +9,9 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Labels come as text, or as dictionaries of it, and are stored as the codes that they have in their type; what is
-// bytes already are codes, of chunks that are written anew. They are made codes before anything else is done to the
-// rows, so that all who look at them, a hash as much as a key, see what chunks have.
+// Labels come as text, or as dictionaries of it, and are stored as the codes that they have in their type; bytes are
+// codes already, of chunks that are rewritten. Labels become codes before anything else is done to the rows, so that a
+// hash and a key see what chunks have.
 
 // Coded is an array as it is stored in a column: labels as codes. The caller releases it.
 func Coded(a arrow.Array, f arrow.Field) (arrow.Array, error) {

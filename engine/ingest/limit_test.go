@@ -43,7 +43,8 @@ func fitted(t *testing.T, l ingest.Limit, unused string, values ...any) (got [2]
 	return got, failed
 }
 
-// Values are held to a limit in every layout: by characters, blanks beyond it cut, words of a dictionary that nobody has left alone.
+// Values are held to a limit in every layout: by characters, blanks beyond it cut, unused words of a dictionary left
+// alone.
 func TestLimits(t *testing.T) {
 	three, char := ingest.Limit{Characters: 3, Type: "x"}, ingest.Limit{Characters: 3, Blanks: true, Type: "x"}
 	for _, c := range []struct {

@@ -17,8 +17,8 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// When a chunk is full. Whoever attaches to a table pays for every chunk of it, whatever lies in there, and whoever
-// prunes wants them small: so chunks of few bytes a row have more rows. A chunk goes on growing morsel by morsel as
+// When a chunk is full. A process that attaches to a table pays for every chunk of it, whatever lies in there, while
+// pruning wants small chunks. So chunks of few bytes a row have more rows. A chunk goes on growing morsel by morsel as
 // long as the next one leaves it below GrowthBytes, which two morsels of ordinary rows reach: no chunk becomes larger
 // for it than those of an ordinary table are, in bytes to hold, to verify or to lose. Threads share chunks by morsels,
 // not whole.
@@ -48,7 +48,7 @@ type Target struct {
 	// Replicate makes the other replicas of a chunk that was sealed, and gives the chunk that has them, too; nil: one
 	// is enough. On error the chunk is as it was, and nothing else is held.
 	Replicate func(ctx context.Context, c *catalog.Chunk) (*catalog.Chunk, error)
-	// Discard gives back the memory of sealed chunks that nobody will publish.
+	// Discard gives back the memory of sealed chunks that will not be published.
 	Discard func(chunks []*catalog.Chunk) error
 	// Schema is the table's: logical types. A field that is not nullable takes no NULL (23502).
 	Schema *arrow.Schema
@@ -59,7 +59,7 @@ type Target struct {
 	// Check is asked of every chunk's rows, laid out and not yet sealed: an error is the writer's. Nil: every row is
 	// right.
 	Check func(ctx context.Context, rows arrow.RecordBatch) error
-	// Sum adds the rows of each chunk up; nil: nobody wants to know.
+	// Sum adds the rows of each chunk up; nil: not needed.
 	Sum *Sum
 	// Intermediate takes decimals as DuckDB works them out, with more digits than their type says if need be: what is
 	// written is no table's, and the next step of the query is to see the sum that a single step would have seen.

@@ -18,5 +18,5 @@
 //
 // # What it does not do
 //
-// It mends nothing: what is damaged is remembered by package reader, and made anew by package upkeep.
+// It repairs nothing: damage is remembered by package reader, and repaired by package upkeep.
 package inspection

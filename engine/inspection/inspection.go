@@ -36,7 +36,7 @@ func (i *Inspector) Check(ctx context.Context) error {
 
 // Verify compares all replicas of tables' chunks (none named: of all tables) with the checksums they were sealed
 // with, and lists those that are damaged or cannot be had. They are remembered, as if a query had found them: read
-// last, and made anew if the node does that. progress (nil: nobody listens) is called on this goroutine.
+// last, and rebuilt if the node does that. progress (nil: not reported) is called on this goroutine.
 func (i *Inspector) Verify(ctx context.Context, tables []catalog.TableName,
 	progress func(noderpc.Progress)) (noderpc.VerifyResult, error) {
 	result := noderpc.VerifyResult{Damaged: []noderpc.DamagedReplica{}}
@@ -97,7 +97,7 @@ func (i *Inspector) Prefault(ctx context.Context, progress func(noderpc.Progress
 	})
 }
 
-// Each visits the chunks of one snapshot's tables, or of the named ones; begin (or nil) is told of every table.
+// Each visits the chunks of one snapshot's tables, or of the named ones; begin (or nil) is called with every table.
 func (i *Inspector) Each(ctx context.Context, names []catalog.TableName, visit Visit,
 	begin func(*catalog.TableVersion)) error {
 	s, err := i.Snapshot(ctx)

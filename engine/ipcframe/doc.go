@@ -1,5 +1,5 @@
-// Package ipcframe looks at the frames of an Arrow IPC file or stream before arrow-go reads it: arrow-go believes the
-// lengths that stand there, and allocates by them, so that one bit may cost the process.
+// Package ipcframe looks at the frames of an Arrow IPC file or stream before arrow-go reads it: arrow-go trusts the
+// lengths in it and allocates by them, so that one flipped bit may crash the process.
 //
 //	file    ARROW1.. │ frame │ frame │ … │ footer │ length │ ARROW1      a footer that names no other frames than those
 //	stream             frame │ frame │ …

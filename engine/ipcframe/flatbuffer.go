@@ -15,7 +15,7 @@ const (
 	depthMax = 128
 )
 
-// message is a flatbuffer of which nothing is believed.
+// message is a flatbuffer of which nothing is trusted.
 type message struct {
 	data  []byte
 	nodes int

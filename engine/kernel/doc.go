@@ -12,7 +12,8 @@
 // # Invariants
 //
 //   - KE1: a chunk is held from before a batch of it leaves until that batch is released.
-//   - KE2: what a query gives, and what its parameters are to a client, is the same whoever runs it.
+//   - KE2: what a query gives, and what its parameters are to a client, is the same whether the kernels or DuckDB run
+//     it.
 //
 // # Lock order
 //

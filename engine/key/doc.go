@@ -19,7 +19,7 @@
 //   - KY1: no version has two rows that live with the same key: what a statement adds is compared with all that its
 //     transaction sees, and at COMMIT with all that others have added since.
 //   - KY2: digests are kept of so many rows at once as passRows says; more rows are looked at in passes.
-//   - KY3: what was read is believed only once the reader has confirmed it.
+//   - KY3: what was read is trusted only once the reader has confirmed it.
 //
 // # Lock order
 //

@@ -229,7 +229,7 @@ func (s *search) rows(ctx context.Context, p catalog.Position,
 	return s.keeper.rows(ctx, s.by, s.version, p, s.key.columns, use)
 }
 
-// recovered makes an error of what Go's look at bounds finds: a lender may have begun anew, and then anything may be
+// recovered turns the panic of a bounds check into an error: a lender may have restarted, and then anything may be
 // there.
 func (k *Keeper) recovered(table string, p catalog.Position, err *error) {
 	if r := recover(); r != nil {

@@ -47,7 +47,8 @@ func Seek(rows int64, nulls bool) *Sought {
 func (s *Sought) takes(sum Sum) bool { return s.Passes < 2 || sum[0]%s.Passes == s.Pass }
 
 // Add seeks what rows of columns have; stats are the columns', nil: they are found out. Rows that skip has are left
-// out. each is told of all others, in order, whether something is sought of them: a key with a NULL is absent.
+// out. each is called with all others, in order, and with whether something is sought of them: a key with a NULL is
+// absent.
 func (s *Sought) Add(columns []arrow.Array, stats []*descriptor.Statistics, skip *positions.Set,
 	each func(row int, sum Sum, known bool)) error {
 	return s.add(columns, stats, func(yield func(int) bool) {

@@ -54,13 +54,13 @@ func (l *Lease) ErrorOr(err error, by *reader.Readings) error {
 	return reader.OfAnother(err, by, l.Snapshot.Trust)
 }
 
-// Trustworthy reports whether what was read since faults were counted may be handed out: no page was gone, nobody
-// altered what by has read, and a borrower still has its lease. shared: the bytes may be other nodes'.
+// Trustworthy reports whether what was read since faults were counted may be handed out: no page was gone, what by has
+// read was not altered, and a borrower still has its lease. shared: the bytes may be other nodes'.
 func (l *Lease) Trustworthy(ctx context.Context, r *reader.Reader, faults uint64, by *reader.Readings,
 	shared bool) error {
 	if r.Faults() != faults {
 		return sqlerror.New("58030", "the backing of lent memory on node %s disappeared while it was read: "+
-			"somebody truncated the region's file", r.Node()).
+			"the region's file was truncated", r.Node()).
 			WithHint("No row of this result can be trusted. Load the tables again.")
 	}
 	if err := by.Confirm(ctx); err != nil {

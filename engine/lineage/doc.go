@@ -4,7 +4,7 @@
 //	csmsql tpch load                ──► generated: scale factor, table, and which part of it each chunk is
 //	CREATE TABLE … AS               ──► a query: its text, the tables it read and in which version, and a sum of its rows
 //	                                         │
-//	           catalog.Origin.Words ◄────────┘ Encode          Decode ──► engine: makes chunks anew that are lost
+//	           catalog.Origin.Words ◄────────┘ Encode          Decode ──► engine: rebuilds lost chunks
 //
 // # Words
 //
@@ -17,8 +17,8 @@
 //     move.
 //   - LG2: Decode of Encode is the same origin; what this program does not understand is an error, and not another
 //     origin.
-//   - LG3: a file is never believed to be what it was because of its time: rows are compared with the checksums of what
-//     is lost. Its size only saves the reading.
+//   - LG3: a file is never assumed to be unchanged because of its time: rows are compared with the checksums of what is
+//     lost. Its size only saves the reading.
 //
 // # What it does not do
 //

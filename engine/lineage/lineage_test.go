@@ -31,7 +31,7 @@ func TestOriginsAreReadAsTheyWereWritten(t *testing.T) {
 }
 
 // LG3.
-func TestFilesAreNotBelieved(t *testing.T) {
+func TestFilesAreNotTrusted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	require.NoError(t, os.WriteFile(path, []byte("abc"), 0o600))
 	f, err := lineage.Look("n", path)

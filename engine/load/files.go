@@ -373,7 +373,7 @@ func (l *loading) readerCall(file, format string) (string, error) {
 func (l *loading) take(ctx context.Context, file string, total int64, next func() (arrow.RecordBatch, error),
 	add func(arrow.RecordBatch) error) error {
 	step := filepath.Base(file)
-	var rows, told int64
+	var rows, reported int64
 	l.progress(noderpc.Progress{Step: step, RowsTotal: total})
 	for {
 		batch, err := next()
@@ -392,8 +392,8 @@ func (l *loading) take(ctx context.Context, file string, total int64, next func(
 			return err
 		}
 		l.Fault.At(faults.LoadBatch)
-		if rows-told >= 100_000 {
-			told = rows
+		if rows-reported >= 100_000 {
+			reported = rows
 			l.progress(noderpc.Progress{Step: step, Rows: rows, RowsTotal: total})
 		}
 	}

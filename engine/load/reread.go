@@ -37,7 +37,7 @@ func (r *rereading) Close() {
 func (r *rereading) Read(ctx context.Context, f *lineage.File, schema *arrow.Schema,
 	add func(arrow.RecordBatch) error) error {
 	access := duckdb.FileAccess{All: true}
-	if f.SQL { // whoever reloads may be somebody who could not read what is there now
+	if f.SQL { // a reload may run for a user who could not read what is there now
 		access = r.loader.Files
 	}
 	if r.readers[f.SQL] == nil {

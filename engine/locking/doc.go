@@ -21,7 +21,7 @@
 //   - FU1: what is locked is what is returned: rows that LIMIT leaves out are not, and what SKIP LOCKED leaves out does
 //     not count for LIMIT.
 //   - FU2: a row is returned only when it is the transaction's and the newest one that is committed.
-//   - FU3: no clause is ignored: each table that it names, or all if it names none, is locked, or nobody else can
+//   - FU3: no clause is ignored: each table that it names, or all if it names none, is locked, or no other session can
 //     change it, or it is refused.
 //   - FU4: FOR NO KEY UPDATE locks as FOR UPDATE does, and FOR KEY SHARE as FOR SHARE: never weaker.
 //   - FU5: no number is shown to the user.
@@ -33,5 +33,5 @@
 // # What it does not do
 //
 // It plans and runs no query: the engine does. Clauses within a statement are read by package
-// part, one query at a time; those of views by nobody.
+// part, one query at a time; those of views are not read.
 package locking

@@ -78,15 +78,15 @@ func (q *Query) planOf(targets []*target) (p *Plan, err error) {
 	return p, err
 }
 
-// PlanWith plans a query with the numbers of the rows that it locks. What is wrong with it is said of it as it was
-// written: check plans that. spoilt: nothing more can be planned.
-func PlanWith[P any](q *Query, v *snapshot.View, spoilt func() bool, plan func(text string) (P, error),
+// PlanWith plans a query with the numbers of the rows that it locks. Errors are those of the query as it was written:
+// check plans that. aborted reports whether nothing more can be planned in the transaction.
+func PlanWith[P any](q *Query, v *snapshot.View, aborted func() bool, plan func(text string) (P, error),
 	check func(text string) error) (made P, p *Plan, err error) {
 	if p, err = q.Plan(v); err == nil {
 		v.Numbered = p.Numbered
 		made, err = plan(p.Text)
 		v.Numbered = nil
-		if err == nil || spoilt() {
+		if err == nil || aborted() {
 			return made, p, dialect.WithoutPosition(err)
 		}
 		if strings.Contains(err.Error(), "GROUP BY") { // its rows are not single ones of the tables
@@ -100,7 +100,7 @@ func PlanWith[P any](q *Query, v *snapshot.View, spoilt func() bool, plan func(t
 	return made, nil, dialect.WithoutPosition(err)
 }
 
-// version is the table of an entry; nil: nobody else can change it, or PostgreSQL locks nothing of it either.
+// version is the table of an entry; nil: no other session can change it, or PostgreSQL locks nothing of it either.
 func (q *Query) version(v *snapshot.View, w *wanted) (*catalog.TableVersion, error) {
 	clause := names[w.strength]
 	refused := func(what string) error {

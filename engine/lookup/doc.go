@@ -1,7 +1,7 @@
 // Package lookup remembers which names have been asked for, and what they meant.
 //
 //	planning: Note(schema, name) … ──► Names ──► Meanings ─ Same? ──► a plan is used again
-//	          Everything() ─ nobody knows ─┘ └─► Add ──► a SERIALIZABLE block: all that its statements have read
+//	          Everything() ─ if unknown ───┘ └─► Add ──► a SERIALIZABLE block: all that its statements have read
 //
 // # Words
 //
@@ -17,5 +17,5 @@
 //
 // # What it does not do
 //
-// It does not know what names mean: that it is told.
+// It does not know what names mean: its callers do.
 package lookup

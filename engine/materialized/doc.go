@@ -15,8 +15,8 @@
 //
 // # Invariants
 //
-//   - MV1: a version of a materialized view says itself whether it is populated: who reads one that is not is told so,
-//     in every process and at every version.
+//   - MV1: a version of a materialized view says itself whether it is populated: a reader of one that is not gets an
+//     error, in every process and at every version.
 //   - MV2: a query that is kept is bound (package viewtext), as a view's is.
 //
 // # Lock order

@@ -45,8 +45,7 @@ type Cluster struct {
 	// SessionTTL is how long the others wait for this node before they hold it for dead, and how long it may read their
 	// memory without having heard from etcd; 0: 10 s.
 	SessionTTL time.Duration
-	// RepairAfter is how long a node may not be there before the others make the replicas anew that it had; 0: 1 min,
-	// below 0: for ever.
+	// RepairAfter is how long a node may be away before the others rebuild its replicas; 0: 1 min, below 0: for ever.
 	RepairAfter time.Duration
 }
 
@@ -204,7 +203,7 @@ func (n *Node) etcdClient() etcd.Options {
 	c := n.config.Cluster
 	options := etcd.Options{Endpoints: c.Endpoints, SessionTTL: c.SessionTTL, Description: "node " + n.config.Node, Log: n.config.Log, Fault: n.config.Fault}
 	isSocket := func(endpoint string) bool { return strings.HasPrefix(endpoint, "unix://") }
-	if n.Credentials != nil && !slices.ContainsFunc(c.Endpoints, isSocket) { // whoever can open the socket needs no certificate
+	if n.Credentials != nil && !slices.ContainsFunc(c.Endpoints, isSocket) { // sockets need none
 		options.TLS = n.Credentials.Client("")
 	}
 	return options
@@ -216,7 +215,7 @@ var ErrClusterAway = errors.New("the node's cluster cannot be asked now")
 
 // Away marks the error of a node that only has to wait: etcd cannot be asked, has not said what became of the node's
 // registration, or has ended its session meanwhile. A node that comes for the first time does not wait: it may have
-// been told the wrong address.
+// been given the wrong address.
 func (n *Node) Away(err error) error {
 	if n == nil || !n.joined {
 		return err

@@ -20,7 +20,7 @@ func TestANodeWaitsForItsCluster(t *testing.T) {
 	for _, err := range []error{silent, unknown, over} {
 		err = fmt.Errorf("open catalog: %w", err)
 		require.ErrorIs(t, member.Joined(true).Away(err), member.ErrClusterAway, err)
-		require.NotErrorIs(t, member.Joined(false).Away(err), member.ErrClusterAway, "it may have been told the wrong address")
+		require.NotErrorIs(t, member.Joined(false).Away(err), member.ErrClusterAway, "it may have been given the wrong address")
 	}
 	other := errors.New("the data directory is in use")
 	require.NotErrorIs(t, member.Joined(true).Away(other), member.ErrClusterAway)

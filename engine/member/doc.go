@@ -14,15 +14,15 @@
 // # Words
 //
 // A node's Self is its record in the cluster; a node without one is alone. Promises are leases that other processes
-// trust. A stray is an extent that lives and that nobody holds. The janitor is the goroutine that ends leases, takes
-// strays back and settles what other nodes wrote.
+// trust. A stray is an extent that lives and has no holder. The janitor is the goroutine that ends leases, takes strays
+// back and settles what other nodes wrote.
 //
 // # Invariants
 //
-//   - N1: no memory is used anew before the leases of a former process of the node can be trusted by nobody (promises).
-//   - N2: every extent of the region that no version has is held by somebody who is on record; what is not is found,
-//     told and taken back.
-//   - N3: a node that cannot hear from its cluster takes nothing back: what it believes is of yesterday.
+//   - N1: no memory is reused while a borrower may still trust a lease of a former process of the node (promises).
+//   - N2: every extent of the region that no version has has a holder on record; one without is found, reported and
+//     taken back.
+//   - N3: a node that cannot hear from its cluster takes nothing back: its view may be outdated.
 //   - N4: a node that comes up brings every table that is whole; the others say what is wrong with them when they are
 //     asked.
 //

@@ -18,15 +18,15 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Every extent of a node's region that no version has is somebody's (package custody): a session's, a load's, the
-// result of a fragment, another node's by the ledger of package lending, or the former process' borrower's, by the
-// journal. The janitor looks for those that are nobody's, says so, and takes them back; and it says to the other
-// nodes what of theirs nobody here holds.
+// Every extent of a node's region that no version has has a holder (package custody): a session, a load, the result of
+// a fragment, another node by the ledger of package lending, or the former process' borrower, by the journal. The
+// janitor looks for unowned ones, reports them, and takes them back. It also disclaims to the other nodes what is
+// unowned here of their memory.
 
 // holdings is a node's part of that.
 type holdings struct {
 	book    custody.Book
-	nobody  *custody.Holder // for whom nobody said what it is for
+	own     *custody.Holder // of calls whose context names no holder
 	doubt   *custody.Holder // has what commits have published that may come still, when their session has ended
 	strays  atomic.Int64    // that were found
 	back    atomic.Int64    // of them, those that were taken back
@@ -34,10 +34,10 @@ type holdings struct {
 	present atomic.Int64    // strays that there are now
 	bytes   atomic.Int64    // that those have
 
-	mu    sync.Mutex // guards what follows: one round at a time
-	audit custody.Audit
-	told  map[coherence.Generation]bool // strays that the log has
-	due   int                           // extents that may be looked at, since the last round
+	mu     sync.Mutex // guards what follows: one round at a time
+	audit  custody.Audit
+	logged map[coherence.Generation]bool // strays that the log has
+	due    int                           // extents that may be looked at, since the last round
 }
 
 // roundExtents is how many extents the janitor looks at for each of its turns: with more in the region, rounds are
@@ -47,8 +47,8 @@ const roundExtents = 1 << 14
 // Hold opens a holder; letGo ends it.
 func (n *Node) Hold(name string) *custody.Holder { return n.holdings.book.Open(name) }
 
-// LetGo ends a holder. What it held then is a mistake of this program: it is told, and found by the janitor, who takes
-// it back.
+// LetGo ends a holder. What it held then is a mistake of this program: it is logged, and found by the janitor, which
+// takes it back.
 func (n *Node) LetGo(h *custody.Holder) {
 	if left := h.Close(); len(left) > 0 {
 		n.holdings.left.Add(int64(len(left)))
@@ -56,7 +56,7 @@ func (n *Node) LetGo(h *custody.Holder) {
 	}
 }
 
-// Held is a space whose grants are for whom ctx is.
+// Held is a space whose grants are for the holder of ctx.
 func (n *Node) Held(ctx context.Context, space catalog.Space) catalog.Space {
 	return n.holderOf(ctx).Space(space)
 }
@@ -65,7 +65,7 @@ func (n *Node) holderOf(ctx context.Context) *custody.Holder {
 	if h := custody.From(ctx); h != nil {
 		return h
 	}
-	return n.holdings.nobody
+	return n.holdings.own
 }
 
 // heldLenders keeps the book when the catalog gives extents back.
@@ -88,12 +88,13 @@ func (l heldLenders) Retire(ids ...catalog.ExtentID) error {
 	return err
 }
 
-// whoHolds asks everybody. The region's extents were listed before.
+// whoHolds asks all possible holders. The region's extents were listed before.
 func (n *Node) whoHolds() func(custody.Extent, coherence.Domain) string {
 	region := n.Region.ID
 	var of map[coherence.Generation]lending.Holding
 	var asking map[coherence.Domain]lending.Holding
-	granting := n.holdings.book.Calling() // whoever passes something on has it until the next one in this order has it
+	// In this order: a holder that passes something on has it until the next one here has it.
+	granting := n.holdings.book.Calling()
 	book := n.holdings.book.Held(region)
 	names := map[string]string{}
 	if n.Lending != nil {
@@ -124,8 +125,8 @@ func (n *Node) whoHolds() func(custody.Extent, coherence.Domain) string {
 	}
 }
 
-// versions is the holder of what tables consist of, of versions that somebody still reads, and of those that another
-// node may still read.
+// versions is the holder of what tables consist of, of versions that have a reader, and of those that another node may
+// still read.
 const versions = "versions of tables"
 
 func ofNode(h lending.Holding, names map[string]string) string {
@@ -159,9 +160,9 @@ func (n *Node) look(audit *custody.Audit) custody.Report {
 	return audit.Round(list, func(x custody.Extent) string { return who(x, writers[x.Generation]) })
 }
 
-// Sweep looks for what nobody holds, and takes it back. The janitor calls it; it does nothing until as many extents
-// may be looked at as there are. What a node believes that does not hear from the cluster is of yesterday: a commit
-// of its own may be in no version that it sees.
+// Sweep looks for strays, and takes them back. The janitor calls it; it does nothing until as many extents may be
+// looked at as there are. Nor does it if the node does not hear from the cluster: its view may be outdated, and a
+// commit of its own in no version that it sees.
 func (n *Node) Sweep(ctx context.Context) {
 	h := &n.holdings
 	h.mu.Lock()
@@ -179,22 +180,22 @@ func (n *Node) Sweep(ctx context.Context) {
 	}
 	h.due = 0
 	report := n.look(&h.audit)
-	told, bytes := map[coherence.Generation]bool{}, int64(0)
+	logged, bytes := map[coherence.Generation]bool{}, int64(0)
 	for _, x := range n.surely(ctx, report.Strays) {
-		if told[x.Generation] = true; !h.told[x.Generation] {
+		if logged[x.Generation] = true; !h.logged[x.Generation] {
 			h.strays.Add(1)
-			n.config.Log.Error("memory is held by nobody", "region", n.Region.ID, "generation", x.Generation, "state", x.State.String(), "bytes", x.Bytes,
+			n.config.Log.Error("memory is unowned", "region", n.Region.ID, "generation", x.Generation, "state", x.State.String(), "bytes", x.Bytes,
 				"own", x.Own, "it is", custody.RemedyOf(x).String())
 		}
 		bytes += x.Bytes
 	}
-	h.told = told
-	h.present.Store(int64(len(told)))
+	h.logged = logged
+	h.present.Store(int64(len(logged)))
 	h.bytes.Store(bytes)
 }
 
-// surely takes back what it may, and returns what really is nobody's: of what was published the store is asked
-// first, which knows versions that this node has not seen yet.
+// surely takes back what it may, and returns what is certainly unowned. Of published extents the store is asked first:
+// it knows versions that this node has not seen yet.
 func (n *Node) surely(ctx context.Context, strays []custody.Extent) []custody.Extent {
 	home := n.Homes[n.Region.ID]
 	var published []catalog.ExtentID
@@ -202,7 +203,7 @@ func (n *Node) surely(ctx context.Context, strays []custody.Extent) []custody.Ex
 		switch custody.RemedyOf(x) {
 		case custody.Discard:
 			if err := home.Discard(x.Generation); err != nil {
-				n.config.Log.Warn("take back what nobody holds", "generation", x.Generation, "error", err)
+				n.config.Log.Warn("take back unowned memory", "generation", x.Generation, "error", err)
 				continue
 			}
 			n.holdings.back.Add(1)
@@ -212,7 +213,7 @@ func (n *Node) surely(ctx context.Context, strays []custody.Extent) []custody.Ex
 	}
 	taken, err := n.abandon(ctx, published)
 	if err != nil {
-		n.config.Log.Debug("it cannot be asked whether a version has what nobody holds", "error", err)
+		n.config.Log.Debug("it cannot be asked whether a version has the unowned memory", "error", err)
 	}
 	n.holdings.back.Add(int64(len(taken)))
 	return slices.DeleteFunc(strays, func(x custody.Extent) bool {
@@ -252,8 +253,8 @@ func (n *Node) disowned(ctx context.Context) {
 	n.config.Log.Warn("other nodes do not hold what they had published here; it is taken back", "extents", len(ids), "retired", len(taken))
 }
 
-// renew goes on until ctx is done: it renews the lease on what this node holds in others' memory, and says to them
-// what they believe to be this one's and nobody here holds. A node that does not answer must not keep the janitor.
+// renew goes on until ctx is done: it renews the lease on what this node holds in others' memory, and disclaims what
+// they have on record as this node's and has no holder here. A node that does not answer must not keep the janitor.
 func (n *Node) renew(ctx context.Context) {
 	if n.peers == nil {
 		return
@@ -318,13 +319,12 @@ func (n *Node) RenewAt(ctx context.Context, name string, disclaimers map[memregi
 	if len(request.Disclaimed) == 0 {
 		return nil
 	}
-	n.config.Log.Warn("another node believes to be this one's what nobody here holds", "node", name, "extents", fmt.Sprint(request.Disclaimed))
+	n.config.Log.Warn("another node has on record as this node's what has no holder here", "node", name, "extents", fmt.Sprint(request.Disclaimed))
 	_, err = client.Held(ctx, request)
 	return err
 }
 
-// Holders is who holds what of the region now, for status output: what versions have is the first, what nobody has the
-// last.
+// Holders lists the holders of the region's memory now, for status output: versions first, what is unowned last.
 func (n *Node) Holders() (list []noderpc.HolderStatus) {
 	report := n.look(&custody.Audit{})
 	for _, a := range report.Accounts {

@@ -38,8 +38,9 @@ type granted struct {
 func (g granted) Generation() coherence.Generation { return g.generation }
 func (granted) Abort() error                       { return nil }
 
-// A holder that ends with extents is a mistake of this program, which its log and its figures tell; one that ends without is none.
-func TestWhatIsLeftAtAHoldersEndIsTold(t *testing.T) {
+// A holder that ends with extents is a mistake of this program, which its log and its figures show; one that ends
+// without is none.
+func TestWhatIsLeftAtAHoldersEndIsLogged(t *testing.T) {
 	var text strings.Builder
 	n := member.Holding(slog.New(slog.NewTextHandler(&text, nil)))
 	space := &numbers{}
@@ -61,7 +62,7 @@ func TestWhatIsLeftAtAHoldersEndIsTold(t *testing.T) {
 	require.Contains(t, text.String(), `"memory was held beyond its holder's end" holder="a load" extents=3`)
 }
 
-// lender gives back what it is told to, or says that it cannot.
+// lender gives back all that it is asked to, or says that it cannot.
 type lender struct {
 	catalog.Lender
 	err error
@@ -70,8 +71,8 @@ type lender struct {
 func (l lender) Discard(...catalog.ExtentID) error { return l.err }
 func (l lender) Retire(...catalog.ExtentID) error  { return l.err }
 
-// What the catalog gave back nobody here holds any more, also if the lender did not hear of it: then the janitor finds it.
-func TestWhatWasGivenBackIsHeldByNobody(t *testing.T) {
+// What the catalog gave back is unowned here, also if the lender did not receive it: then the janitor finds it.
+func TestWhatWasGivenBackIsUnowned(t *testing.T) {
 	for _, lost := range []error{nil, errors.New("lost")} {
 		for name, giveBack := range map[string]func(catalog.Lender, ...catalog.ExtentID) error{"discard": catalog.Lender.Discard, "retire": catalog.Lender.Retire} {
 			t.Run(name, func(t *testing.T) {

@@ -11,11 +11,11 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Where caches are not coherent, what a killed process of this machine stored into other nodes' memory may still
-// lie in this machine's caches. Those nodes keep the memory away until somebody of this machine has flushed it,
-// which is this process' duty (docs/coherence.md, step 9).
+// Where caches are not coherent, what a killed process of this machine stored into other nodes' memory may still lie in
+// this machine's caches. Those nodes keep the memory away until a process of this machine has flushed it, which is this
+// process' duty (docs/coherence.md, step 9).
 
-// flushLeft does it, for all nodes that are there. Costs one call for each, and nothing where caches are coherent.
+// flushLeft does it, for all nodes that are there. It costs one call for each, and nothing where caches are coherent.
 func (n *Node) flushLeft(ctx context.Context) (err error) {
 	if n.Fabric.Lines == nil || n.peers == nil {
 		return nil

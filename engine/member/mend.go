@@ -47,9 +47,8 @@ func (l lenders) Retire(ids ...catalog.ExtentID) error {
 	return l.Homes.Retire(l.there(ids)...)
 }
 
-// adoptMended adopts a region whose file somebody cut off: it is made long again, with zeros, and the checksums of what
-// was cut off
-// tell, since nothing of an earlier life is read unverified (unless Config.Verify is VerifyOff, which says so).
+// adoptMended adopts a region whose file was truncated: it is made long again, with zeros. Checksums find what was cut
+// off, since nothing of an earlier life is read unverified (unless Config.Verify is VerifyOff, which says so).
 func (n *Node) adoptMended(ctx context.Context, spec memregion.Spec, owned []memregion.Owned) (*memregion.Lent, error) {
 	lent, err := n.adoptWhenFree(ctx, spec, owned)
 	if !errors.Is(err, memregion.ErrRegionShort) {
@@ -66,8 +65,8 @@ func (n *Node) adoptMended(ctx context.Context, spec memregion.Spec, owned []mem
 	return n.adoptWhenFree(ctx, spec, owned)
 }
 
-// checkOwners refuses a catalog whose tables lie in the region of a node of another name: whoever starts the node
-// so would find them all gone.
+// checkOwners refuses a catalog whose tables lie in the region of a node of another name: an operator who starts the
+// node so would find them all gone.
 func (n *Node) checkOwners(live map[memregion.RegionID][]catalog.LiveExtent) error {
 	owners := map[memregion.RegionID]string{}
 	for _, record := range n.Catalog.Regions() {

@@ -88,13 +88,13 @@ type Config struct {
 	Agree func(ctx context.Context, base, own, result *catalog.TableVersion) error
 	// Relate is asked of transactions that are committed, see catalog.Options.
 	Relate func(ctx context.Context, c *catalog.Commitment) ([]catalog.TableID, error)
-	// Set is told of counters that may have been set, see catalog.Options.
+	// Set is called with counters that may have been set, see catalog.Options.
 	Set func(id catalog.CounterID)
 	// Explain says what is known of a damaged chunk's table.
 	Explain func(*reader.DamagedError) reader.Loss
 	// Intercept stands between the protocol and this process' caches, and SkipChecksums has none compared, so that
-	// tests see what a step that is left
-	// out leads to, and not that it is noticed. Clock is what ways to copy are measured by; nil: time.Now.
+	// tests see what a step that is left out leads to, and not that it is noticed. Clock is what ways to copy are
+	// measured by; nil: time.Now.
 	Intercept     func(use fabric.Use, lines coherence.Lines) coherence.Lines
 	SkipChecksums bool
 	Clock         func() time.Time
@@ -136,8 +136,8 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 	}
 	gone := map[memregion.RegionID]error{}
 	n.holdings.book.Fault = config.Fault
-	n.holdings.doubt = n.Hold("commits of which it is not known whether they happened")
-	n.holdings.nobody = n.Hold("this node's own work")
+	n.holdings.doubt = n.Hold("commits of unknown outcome")
+	n.holdings.own = n.Hold("this node's own work")
 	n.Lender = heldLenders{lenders{n.Homes, gone, n.Self != nil}, &n.holdings.book}
 	if n.Self != nil {
 		n.Lender = heldLenders{clusterLenders{lenders{n.Homes, gone, true}, n}, &n.holdings.book}
@@ -329,7 +329,7 @@ func (n *Node) lendOptions() memregion.LendOptions {
 }
 
 // newRegion records a region and lends it; in this order, so that a crash between leaves a record without a file
-// and not a file that nobody knows.
+// and not a file without a record.
 func (n *Node) newRegion(ctx context.Context) error {
 	capacity, device := n.config.RegionBytes/memregion.PageSize*memregion.PageSize, n.Fabric.Device
 	var size, unit int64
@@ -567,7 +567,7 @@ func (n *Node) Peer(ctx context.Context, name string) (*noderpc.Client, error) {
 // Book says who holds what of the node's region.
 func (n *Node) Book() *custody.Book { return &n.holdings.book }
 
-// Strays counts extents that nobody held.
+// Strays counts extents that had no holder.
 type Strays struct {
 	Found, TakenBack int64 // since the node began
 	Now, Bytes       int64 // that there are

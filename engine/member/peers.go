@@ -50,8 +50,8 @@ func (p *peers) get(ctx context.Context, name string) (*noderpc.Client, error) {
 	return p.keep(name, peer{client, member.Registered})
 }
 
-// notReached is for a node that is on record as online and does not answer: for whoever asked this one, it is as if
-// the connection between the two had broken. That a connection cannot be made (08001) would mean the asker's own.
+// notReached is for a node that is on record as online and does not answer: to the client, the connection between the
+// two nodes has broken. That a connection cannot be made (08001) would mean the client's own.
 func notReached(name string, err error) error {
 	if !errors.Is(err, noderpc.ErrNodeGone) {
 		return fmt.Errorf("node %q: %w", name, err)
@@ -61,7 +61,7 @@ func notReached(name string, err error) error {
 	return e
 }
 
-// keep makes a connection the one to use, unless somebody else made one meanwhile.
+// keep makes a connection the one to use, unless another goroutine made one meanwhile.
 func (p *peers) keep(name string, made peer) (*noderpc.Client, error) {
 	p.mu.Lock()
 	have, ok := p.open[name]

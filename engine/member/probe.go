@@ -43,8 +43,8 @@ type Forgotten struct {
 
 // Forget takes a node that is lost for good, and of which the tables need nothing any more (Drain), out of its
 // cluster, with its member of etcd: its name is free then. endpoints are where etcd is reached, without those of
-// the node; credentials are nil where there are no certificates. A node that is there is refused (55006), and so is
-// one of which nobody knows (42704).
+// the node; credentials are nil where there are no certificates. A node that is there is refused (55006), and so is an
+// unknown one (42704).
 func Forget(ctx context.Context, name string, endpoints []string,
 	credentials *certificate.Credentials) (found Forgotten, err error) {
 	options := etcd.Options{Endpoints: endpoints, Description: "forget node " + name, Log: slog.New(slog.DiscardHandler)}

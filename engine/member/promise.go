@@ -18,9 +18,9 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// promises is what a node keeps of the leases that it gives to other processes, for the case that it is killed:
-// until when one of them may be trusted. A borrower asks nobody before it trusts its lease, so the node's next
-// process must not use memory anew before that time. Nobody waits if nobody had borrowed. Safe for concurrent use.
+// promises is the record of the leases that a node gives to other processes, for the case that it is killed: until when
+// one of them may be trusted. A borrower trusts its lease without asking, so the node's next process must not reuse
+// memory before that time. It does not wait if no process had borrowed. Safe for concurrent use.
 type promises struct {
 	path   string // immutable
 	boot   string // immutable
@@ -118,8 +118,8 @@ func (n *Node) lentOut() bool {
 	return slices.ContainsFunc(n.Catalog.Leases(), func(l catalog.Lease) bool { return !l.Expires.IsZero() })
 }
 
-// replaceFile writes a file so that whoever reads it finds the old or the new content, also when this machine was
-// switched off meanwhile, if it is to be synced.
+// replaceFile writes a file so that a reader finds the old or the new content, also when this machine was switched off
+// meanwhile, if it is to be synced.
 func replaceFile(path string, data []byte, sync bool) error {
 	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

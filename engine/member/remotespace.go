@@ -18,7 +18,7 @@ import (
 )
 
 // remoteSpaces are the other nodes' memory as this one writes into it: one space for each process of a node, which
-// remembers what its lender has to be told. Safe for concurrent use.
+// remembers what its lender has yet to receive. Safe for concurrent use.
 type remoteSpaces struct {
 	mu     sync.Mutex // guards the rest; no call is made under it
 	open   map[string]remoteSpace
@@ -56,8 +56,8 @@ func (r *remoteSpaces) get(name string, client *noderpc.Client, region memregion
 	return made.Space
 }
 
-// owe has settle tell a node that extents in its memory are given up. It was lent them by a space that is open still,
-// or was followed by one that is.
+// owe has settle give up extents in a node's memory. They were granted by a space that is open still, or was followed
+// by one that is.
 func (r *remoteSpaces) owe(name string, ids []catalog.ExtentID) {
 	r.mu.Lock()
 	space, ok := r.open[name]
@@ -67,8 +67,8 @@ func (r *remoteSpaces) owe(name string, ids []catalog.ExtentID) {
 	}
 }
 
-// settle tells the lenders what they have not heard: of a statement that was cancelled, or of calls whose time was
-// up. What a process of theirs was to be told that is over, the next one is told.
+// settle sends lenders what they have not received, after a statement that was cancelled or calls that timed out. What
+// a lender's former process did not receive, its next one does.
 func (r *remoteSpaces) settle(ctx context.Context,
 	client func(ctx context.Context, name string) (*noderpc.Client, error)) (err error) {
 	r.mu.Lock()
@@ -90,7 +90,7 @@ func (r *remoteSpaces) settle(ctx context.Context,
 	return err
 }
 
-// Settle does so after a statement that failed. Whoever is not there hears of it later, from the janitor.
+// Settle does so after a statement that failed. A lender that does not answer receives it later, from the janitor.
 func (n *Node) Settle(ctx context.Context) {
 	const patience = time.Second
 	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)

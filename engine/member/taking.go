@@ -117,14 +117,14 @@ func AtNode(name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var told interface{ SQLState() string }
-	if errors.As(err, &told) && strings.Contains(err.Error(), fmt.Sprintf("node %q", name)) {
+	var pgError interface{ SQLState() string }
+	if errors.As(err, &pgError) && strings.Contains(err.Error(), fmt.Sprintf("node %q", name)) {
 		return err
 	}
 	return fmt.Errorf("node %q: %w", name, err)
 }
 
-// Discard gives back chunks that nobody will publish, wherever they lie.
+// Discard gives back chunks that will not be published, wherever they lie.
 func (n *Node) Discard(chunks []*catalog.Chunk) error {
 	return n.Lender.Discard(ExtentsOf(chunks)...)
 }

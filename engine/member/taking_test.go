@@ -9,8 +9,8 @@ import (
 	"github.com/csmsql/csmsql/engine/placement"
 )
 
-// Nodes that are not there are not taken for drained ones, which somebody would have to bring back.
-func TestWhyNobodyTakesRows(t *testing.T) {
+// Nodes that are not there are not taken for drained ones, which an operator would have to bring back.
+func TestWhyNoNodeTakesRows(t *testing.T) {
 	p, err := placement.Parse("rows")
 	require.NoError(t, err)
 	for want, members := range map[string][]catalog.Member{

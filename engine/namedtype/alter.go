@@ -235,7 +235,7 @@ func (c *Changes) renameLabel(ctx context.Context, t *catalog.UserType, from, to
 	return nil
 }
 
-// relabelledColumns are a table's with the texts of defaults, generated columns and constraints written anew.
+// relabelledColumns are a table's with the texts of defaults, generated columns and constraints rewritten.
 func relabelledColumns(columns *arrow.Schema, call, from, to string) (*arrow.Schema, bool, error) {
 	fields, changed := columns.Fields(), false
 	for i, f := range fields {

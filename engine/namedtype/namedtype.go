@@ -130,8 +130,8 @@ func StoredField(contents *catalog.Contents, f arrow.Field) (arrow.Field, error)
 	return f, nil
 }
 
-// Uses are the types that a table's columns have, or that their defaults and its constraints name. Whoever declares a
-// table so has read them in the sense of K10: it knows their labels (NT2).
+// Uses are the types that a table's columns have, or that their defaults and its constraints name. A transaction that
+// declares a table so has read them in the sense of K10: it knows their labels (NT2).
 func Uses(contents *catalog.Contents, columns *arrow.Schema) (names []catalog.TableName) {
 	meta := columns.Metadata()
 	texts := slices.Clone(meta.Values())

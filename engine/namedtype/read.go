@@ -86,7 +86,7 @@ func (r Reading) outdated(text string) error {
 			is, ok := r.View.Contents.TypeOf(catalog.TableID(t.Number()))
 			if !ok || is.Of().SQL() != t.SQL() {
 				return sqlerror.New("55000", "temporary relation %q has type %q as it was before it was altered", name,
-					t.TypeName()).WithHint("Drop it, and make it anew.")
+					t.TypeName()).WithHint("Drop it, and recreate it.")
 			}
 		}
 	}

@@ -21,10 +21,10 @@
 //
 // # Lock order
 //
-// Mirror.mu → DuckDB's locks, and DuckDB runs statements meanwhile. Who asks for what the names have been brought to
+// Mirror.mu → DuckDB's locks, and DuckDB runs statements meanwhile. A statement for which the names are up to date
 // already takes none (Mirror.reached). An Own is its session's.
 //
 // # What it does not do
 //
-// It reads no rows, and decides not which schemas a session looks in: Path spells what it is told.
+// It reads no rows, and does not decide which schemas a session looks in: Path spells what it is given.
 package names

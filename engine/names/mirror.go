@@ -158,8 +158,8 @@ func (m *Mirror) resolve(schema, name string) (*duckdb.Scan, error) {
 	}, nil
 }
 
-// MakeCatalogs makes PostgreSQL's catalogs, which are most of the work of opening a node, when somebody asks for them
-// first. They are a database of their own: so a transaction of DuckDB's that began before sees them.
+// MakeCatalogs makes PostgreSQL's catalogs, which are most of the work of opening a node, when they are first asked
+// for. They are a database of their own: so a transaction of DuckDB's that began before sees them.
 func (m *Mirror) MakeCatalogs() error {
 	if m.catalogs.Load() {
 		return nil

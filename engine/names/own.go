@@ -21,9 +21,9 @@ import (
 //	                                                   search_path = csm_block_7.public, …
 //
 // Names of the shared database cannot be changed in the block's DuckDB transaction: that would conflict with the
-// mirror, which changes them whenever anybody commits. And DuckDB has no schemas among its temporary objects. So the
-// block gets a database, made within its DuckDB transaction, which shows everything that the block sees. Nobody else
-// ever sees a name in it: ROLLBACK takes the database away, and before COMMIT it is emptied. It is made when a
+// mirror, which changes them whenever a session commits. And DuckDB has no schemas among its temporary objects. So the
+// block gets a database, made within its DuckDB transaction, which shows everything that the block sees. No other
+// session ever sees a name in it: ROLLBACK takes the database away, and before COMMIT it is emptied. It is made when a
 // statement first needs it, for most blocks that make tables only fill them and ask them in PostgreSQL's words.
 //
 // A name of three parts, csmsql.public.mine, names the shared database; in a text that DuckDB alone reads it is

@@ -14,7 +14,7 @@ import (
 // and of the schemas that the statement sees, and is brought up to date before a statement is planned, when one of the
 // two has changed.
 type SearchPath struct {
-	text string // as DuckDB was told
+	text string // as DuckDB has it
 	is   Sought
 }
 

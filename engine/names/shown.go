@@ -71,8 +71,7 @@ func (n *shownNames) follow(contents *catalog.Contents) error {
 	return nil
 }
 
-// followTypes has the views be made anew that have to do with user-defined types: DuckDB has them with the labels of
-// then.
+// followTypes notes that views with user-defined types must be recreated: DuckDB has them with the old labels.
 func (n *shownNames) followTypes(contents *catalog.Contents) {
 	h := fnv.New64a()
 	for _, t := range contents.Types() {
@@ -207,7 +206,7 @@ func (n *shownNames) view(v *catalog.View, sql string) string {
 	return fmt.Sprintf("%sCREATE OR REPLACE VIEW %s%s AS %s", types, n.qualified(v.Name), columnList(v), sql)
 }
 
-// leaveOut goes on without a table that DuckDB cannot show: it is an error of whoever asks it, not of everybody.
+// leaveOut goes on without a table that DuckDB cannot show: it is an error of statements that ask for it, not of all.
 func (n *shownNames) leaveOut(name catalog.TableName, err error) {
 	n.leftOut(name, err)
 	_ = n.exec("DROP VIEW IF EXISTS " + n.qualified(name)) // what it was before, if anything
@@ -215,7 +214,7 @@ func (n *shownNames) leaveOut(name catalog.TableName, err error) {
 }
 
 // createViews makes views in an order in which each finds those it names. One that no longer can be made (its table is
-// gone) is left out: it is an error of whoever asks it, not of everybody.
+// gone) is left out: it is an error of statements that ask for it, not of all.
 func (n *shownNames) createViews(views []*catalog.View, text func(*catalog.View) string) {
 	for progress := true; progress; {
 		progress = false

@@ -124,8 +124,8 @@ func TestFollowingGoesOnAfterAnError(t *testing.T) {
 	require.Equal(t, map[string]bool{`"u0"`: true, `"u1"`: true, `"u2"`: true, `"u3"`: true}, has)
 }
 
-// Who sees what the names have been brought to already waits for nobody who brings them farther.
-func TestNobodyWaitsForNamesThatAreThere(t *testing.T) {
+// A statement that sees what the names have been brought to already does not wait while they are brought farther.
+func TestNamesThatAreThereAreNotWaitedFor(t *testing.T) {
 	snapshot, err := catalog.NewRemoteSnapshot(&catalog.SnapshotRecord{Revision: 7, Schemas: []string{"public", "more"}}, nil, catalog.RemoteOptions{})
 	require.NoError(t, err)
 	var m Mirror

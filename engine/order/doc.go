@@ -17,7 +17,7 @@
 //     read.
 //   - OD2: values are ordered as the planner compares them (plan.Value), texts bytewise; NULL is behind all others, and
 //     rows that are equal are in the order in which they lie.
-//   - OD3: an order is believed no more than any other bytes of a chunk: a position beyond its rows is damage.
+//   - OD3: an order is trusted no more than any other bytes of a chunk: a position beyond its rows is damage.
 //
 // # Lock order
 //

@@ -136,7 +136,7 @@ func (f *Finder) sorted(ctx context.Context, by *reader.Readings, v *catalog.Tab
 		return err
 	}
 	defer batch.Release()
-	defer func() { // a lender may have begun anew: then anything may be there
+	defer func() { // a lender may have restarted: then anything may be there
 		if r := recover(); r != nil {
 			cause := fmt.Errorf("%w: an order: %v", descriptor.ErrData, r)
 			node := f.Reader.NodeOf(with.Descriptor())

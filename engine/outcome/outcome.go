@@ -61,8 +61,9 @@ func Within(ctx context.Context, timeout time.Duration) (_ context.Context, stop
 
 type clockKey struct{}
 
-// WithClock is for who keeps a statement's time: stop is called when the statement has done its work and begins to
-// commit, which takes the time that it takes, as in PostgreSQL. It may be called from any goroutine, and again.
+// WithClock is for a caller that keeps a statement's time: stop is called when the statement has done its work and
+// begins to commit, which takes the time that it takes, as in PostgreSQL. It may be called from any goroutine, and
+// again.
 func WithClock(ctx context.Context, stop func()) context.Context {
 	if outer, ok := ctx.Value(clockKey{}).(func()); ok {
 		inner := stop
@@ -81,8 +82,8 @@ func StopClock(ctx context.Context) {
 	}
 }
 
-// Ended tells the reason for which ctx ended, when err is no more than what that broke off, here or at another node.
-// What has an SQLSTATE of its own, as a commit has of which nobody knows whether it happened, is told as it is.
+// Ended returns the reason for which ctx ended, if err only says that this broke something off, here or at another
+// node. An error with an SQLSTATE of its own, such as that of a commit of unknown outcome, is returned as it is.
 func Ended(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, io.EOF) || ctx.Err() == nil {
 		return err

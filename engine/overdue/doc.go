@@ -8,8 +8,8 @@
 //
 // # Words
 //
-// A statement is overdue when its client was told how it ended, and the node works on it still: it has a thread, memory
-// and a snapshot, and perhaps no connection any more.
+// A statement is overdue when its client has received its outcome, and the node works on it still: it has a thread,
+// memory and a snapshot, and perhaps no connection any more.
 //
 // # Invariants
 //
@@ -22,5 +22,5 @@
 //
 // # What it does not do
 //
-// It ends nothing and answers nobody: who stands between a session and its client does. It has no clock.
+// It ends nothing and answers no client: the layer between a session and its client does. It has no clock.
 package overdue

@@ -12,7 +12,7 @@ type Statement struct {
 	Session    uint32 // the number of its session
 	User, Text string
 	Since      time.Time // when it began
-	Reason     string    // that its client was told
+	Reason     string    // that its client has received
 }
 
 // Places are where overdue statements are. Safe for concurrent use.

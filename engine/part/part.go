@@ -166,7 +166,7 @@ func (l *Parts) Run(args []any, run func(p *Part, args []any) error) error {
 	return nil
 }
 
-// Explain is an error of a change as users are told of it (PT4).
+// Explain is an error of a change as users see it (PT4).
 func (l *Parts) Explain(err error) error {
 	if l.Changes() && errors.Is(err, hugetable.ErrDeleted) && !errors.Is(err, catalog.ErrConflict) {
 		return sqlerror.New("0A000", "to change a row twice in one statement is not supported").

@@ -51,7 +51,7 @@ func (k *Share) Kept() (plans int, bytes int64) {
 // Basis is what a plan was made over, beside its text.
 type Basis struct {
 	Revision     catalog.Revision
-	Names        lookup.Meanings // what planning has looked up; nil: nobody knows
+	Names        lookup.Meanings // what planning has looked up; nil: unknown
 	Own          bool            // it was planned over a block's own changes, which have no revision
 	Path         []string        // where its names were looked for
 	Meaning      string          // the session's

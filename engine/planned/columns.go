@@ -18,7 +18,7 @@ import (
 var scanCall = regexp.MustCompile(`csm_scan\((\d+)\)(?: AS ("(?:[^"]|"")*"|\w+))?`)
 
 // UserNames puts the tables' names back into columns that DuckDB named after an expression with a sub-query in it.
-// The numbers of scans are nobody's business, and would make the same statement, planned anew, look like another.
+// The numbers of scans are internal, and would make the same statement, replanned, look like another.
 func UserNames(schema *arrow.Schema, scans []*scan.Scan) *arrow.Schema {
 	fields := schema.Fields()
 	for i, f := range fields {
@@ -90,10 +90,9 @@ func besideStars(names []string, columns int) []string {
 	return wide
 }
 
-// shownType is the type that clients are to be told of a catalog query's column, 0 if its Arrow type says it. In such
-// a query only object IDs are unsigned integers of 32 bits. Clients that look up the types of what they are sent
-// would look up those of a list of object IDs by a query that has such a list again, without end, were it not oid[],
-// which they know by themselves.
+// shownType is the type of a catalog query's column that is announced to clients, 0 if its Arrow type says it. In such
+// a query only object IDs are unsigned integers of 32 bits. A list of object IDs is oid[], which clients know: those
+// that look up unknown types would do so by a query that has such a list again, without end.
 func shownType(f arrow.Field, at int, aligned bool, types []uint32) uint32 {
 	if aligned && at < len(types) && types[at] != 0 {
 		return types[at]
@@ -108,6 +107,6 @@ func shownType(f arrow.Field, at int, aligned bool, types []uint32) uint32 {
 	return 0
 }
 
-// oidKey marks a result column with the PostgreSQL type that clients are to be told, where its Arrow type does not
-// say it.
+// oidKey marks a result column with the PostgreSQL type that is announced to clients, where its Arrow type does not say
+// it.
 const oidKey = "pg.oid"

@@ -1,7 +1,7 @@
 // Package planned is what is known of a planned query: what it was made over, and as what text DuckDB has planned it.
 //
 //	user's text ─► Text.Given, which DuckDB plans ─ Resolved? ─ no ─► Resolve: parameters without types, or without values
-//	snapshot, settings, nodes ─► Basis ─ Stands? ─► the plan is used again, or made anew
+//	snapshot, settings, nodes ─► Basis ─ Stands? ─► the plan is used again, or another is made
 //
 // # Words
 //

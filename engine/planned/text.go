@@ -28,11 +28,11 @@ type Text struct {
 	Params []duckdb.ParameterType
 	AsText bool   // all parameters are text, because one of them has no type
 	Late   bool   // Duck only describes: it is planned once more when the parameters have values
-	Asked  string // of what it is planned anew, and its columns are named; empty: of the text that was planned
+	Asked  string // the text to replan, which names the columns; empty: the planned one
 }
 
-// Anew is what a plan of a text is made anew of.
-func (t *Text) Anew(text string) string { return cmp.Or(t.Asked, text) }
+// Original is the text to replan in the place of a planned one.
+func (t *Text) Original(text string) string { return cmp.Or(t.Asked, text) }
 
 // Resolve plans a text whose parameters DuckDB could not make out. users is what the user wrote.
 func (t *Text) Resolve(conn *duckdb.Connection, users string) error {
@@ -43,7 +43,7 @@ func (t *Text) Resolve(conn *duckdb.Connection, users string) error {
 		if err := t.planAsText(conn, given, users, tree); err != nil || t.Duck.Resolved() {
 			return err
 		}
-		called = dialect.EveryParameter(given) // in a text that only DuckDB reads nobody knows better
+		called = dialect.EveryParameter(given) // in a text that only DuckDB reads all may be
 	}
 	t.Late, t.AsText = true, false
 	for number, cast := range called {
@@ -52,7 +52,7 @@ func (t *Text) Resolve(conn *duckdb.Connection, users string) error {
 		}
 	}
 	given, _ = dialect.ShownAsText(given, tree)
-	// What is left is numbered anew: DuckDB's numbers have no gaps.
+	// What is left is renumbered: DuckDB's numbers have no gaps.
 	numbers := map[string]int{}
 	text, _ := dialect.ReplaceTokens(given, func(token string, _ int) (string, bool) {
 		i := dialect.ParameterIndex(token)

@@ -27,7 +27,7 @@ type Execution struct {
 func (n *Statement) Execute(head *statement.Execute) (*Execution, error) {
 	wanted := max(n.Parameters, len(n.Types)) // of a statement of the protocol's all types are listed
 	if wanted == 0 {
-		return &Execution{Statement: n, Query: n.Query}, nil // PostgreSQL does not look at arguments that nobody wants
+		return &Execution{Statement: n, Query: n.Query}, nil // PostgreSQL ignores arguments that are not wanted
 	}
 	if len(head.Arguments) != wanted {
 		e := sqlerror.New("42601", "wrong number of parameters for prepared statement %q", head.Name)

@@ -23,9 +23,9 @@ type Statement struct {
 	// Query is the statement itself, of DialectDuckDB, Source what the client sent: with PREPARE before it, if it
 	// came by SQL.
 	Query, Source string
-	// Types are the SQL names of the parameters' types; empty where nobody knows.
+	// Types are the SQL names of the parameters' types; empty where unknown.
 	Types []string
-	// OIDs are PostgreSQL's of the same, 0 where nobody knows.
+	// OIDs are PostgreSQL's of the same, 0 where unknown.
 	OIDs    []uint32
 	FromSQL bool
 	Since   time.Time
@@ -122,7 +122,7 @@ func (n *Statement) Open() bool {
 	return false
 }
 
-// AboutTypes tells an error that may be due to a parameter of which nobody said what it is.
+// AboutTypes reports whether an error may be due to a parameter without a declared type.
 func AboutTypes(err error) bool {
 	e, ok := err.(*sqlerror.Error)
 	if !ok {

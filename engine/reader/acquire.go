@@ -43,7 +43,7 @@ func (r *Reader) AcquireExtent(ctx context.Context, x *descriptor.Extent, v Veri
 		return r.verifyMended(m, x, data)
 	}
 	var verify func() error
-	if v.first(uint64(x.Generation) < m.trusted.Load(), r.distrust(m), r.config.Fabric.Lines != nil) {
+	if v.first(uint64(x.Generation) < m.trusted.Load(), r.invalidateAltered(m), r.config.Fabric.Lines != nil) {
 		verify = compare
 	}
 	if r.config.SkipChecksums {
@@ -65,7 +65,7 @@ func (r *Reader) AcquireExtent(ctx context.Context, x *descriptor.Extent, v Veri
 		return err
 	}
 	once := v == VerifyFirst && r.config.Verification.Laxer(v) && !r.config.SkipChecksums
-	if !compared && (v == VerifyAlways || once && !r.comparedOnce.has(x.ExtentID)) { // it was acquired before, or by somebody else just now
+	if !compared && (v == VerifyAlways || once && !r.comparedOnce.has(x.ExtentID)) { // it was acquired before, or by another goroutine just now
 		if err := compare(); err != nil {
 			return err
 		}
@@ -84,8 +84,8 @@ func (e *Unanswered) Error() string { return e.Err.Error() }
 
 func (e *Unanswered) Unwrap() error { return e.Err }
 
-// unasked gives the reason if a failed acquire says nothing about the bytes; else nil.
-func unasked(failed error) error {
+// unanswered returns the reason if a failed acquire says nothing about the bytes; else nil.
+func unanswered(failed error) error {
 	var e *Unanswered
 	if errors.As(failed, &e) {
 		return e.Err
@@ -173,14 +173,14 @@ func (r *Reader) Drop(step coherence.Step, data []byte) {
 	coherence.Flusher{Lines: r.config.Fabric.Lines, Counters: &r.counters}.Drop(r.config.Fabric.Class, step, data)
 }
 
-// Trusted is the first generation of a region that this process wrote itself and that nobody can have altered
-// since; there is none when somebody was at the region's file.
+// Trusted is the first generation of a region that this process wrote itself and that was not altered since; there is
+// none when another process was at the region's file.
 func (r *Reader) Trusted(id memregion.RegionID) coherence.Generation {
 	m := r.Find(id)
 	switch {
 	case m == nil:
 		return 0
-	case r.distrust(m):
+	case r.invalidateAltered(m):
 		return math.MaxUint64
 	}
 	return coherence.Generation(m.trusted.Load())

@@ -6,9 +6,9 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// OfAnother replaces an error by the reason for which memory that was read holds something else by now, as trust tells:
-// this node was given up, or its lender began anew. It need not look like damage: other bytes are good for any error,
-// such as a number out of range. by is nil where damage is noticed before anything is made of it.
+// OfAnother replaces an error by the reason, if trust returns one, for which memory that was read holds something else
+// by now: this node was given up, or its lender has restarted. The error need not look like damage: other bytes may
+// cause any error, such as a number out of range. by is nil where damage is noticed before anything is made of it.
 func OfAnother(err error, by *Readings, trust func(...memregion.RegionID) error) error {
 	if err == nil {
 		return nil

@@ -25,7 +25,7 @@ type DamagedError struct {
 	Replicas int
 	// Used: rows of it may have been handed out before the damage was noticed.
 	Used bool
-	// explain says what else is lost of the table, and whether it can be made anew; nil: nothing is known of it. It may
+	// explain says what else is lost of the table, and whether it can be rebuilt; nil: nothing is known of it. It may
 	// look at the catalog.
 	explain func(*DamagedError) Loss
 	Region  memregion.RegionID // where it lies; 0: nowhere
@@ -96,8 +96,8 @@ type Loss struct {
 // damageMax bounds how many damaged extents are remembered.
 const damageMax = 4096
 
-// Damage is what this process found damaged. Of chunks that have other replicas it is tried last, and made anew
-// (see repair); others are made anew from where their rows came (see reload). Safe for concurrent use.
+// Damage is what this process found damaged. A damaged replica of a chunk that has others is tried last, and rebuilt
+// (see repair); other chunks are rebuilt from where their rows came (see reload). Safe for concurrent use.
 type Damage struct {
 	log   *slog.Logger
 	count atomic.Int64 // replicas that could not be read where another was

@@ -20,9 +20,10 @@ func oneExtent() *descriptor.Descriptor {
 	return &descriptor.Descriptor{Extents: []descriptor.Extent{{ExtentID: catalog.ExtentID{Region: 1, Generation: 2}}}}
 }
 
-// A node that is being given up finds other bytes in memory that its lender has used anew, and so does one that reads for
-// another node's statement whose lease is over. Nothing is wrong with the replica, which is not to be tried last for it.
-func TestDamageIsNotBelievedOfMemoryThatMayHaveGoneBack(t *testing.T) {
+// A node that is being given up finds other bytes in memory that its lender has reused, and so does one that reads for
+// another node's statement whose lease is over. Nothing is wrong with the replica, which is not to be tried last for
+// it.
+func TestDamageIsNotNotedOfMemoryThatMayHaveGoneBack(t *testing.T) {
 	for _, c := range []struct {
 		lender          string
 		standing        error
@@ -34,7 +35,7 @@ func TestDamageIsNotBelievedOfMemoryThatMayHaveGoneBack(t *testing.T) {
 		{lender: "n2", standing: catalog.ErrFenced},
 		{lender: "n2", standing: catalog.ErrNotSure},
 		{lender: "n2", leasedElsewhere: true},
-		{lender: "n1", published: true, standing: catalog.ErrFenced, noted: true}, // its own memory is nobody else's
+		{lender: "n1", published: true, standing: catalog.ErrFenced, noted: true}, // its own memory is its alone
 		{lender: "n1", published: true, leasedElsewhere: true, noted: true},
 		{lender: "n1", leasedElsewhere: true},
 	} {
@@ -67,7 +68,7 @@ func TestAbsenceIsNoDamage(t *testing.T) {
 }
 
 func TestDamagedError(t *testing.T) {
-	loss := reader.Loss{Detail: "1 of 2 chunks is lost.", Reload: "ALTER TABLE t RELOAD makes it anew."}
+	loss := reader.Loss{Detail: "1 of 2 chunks is lost.", Reload: "ALTER TABLE t RELOAD rebuilds it."}
 	r := reader.New(reader.Config{Node: "n1", Explain: func(*reader.DamagedError) reader.Loss { return loss }})
 	damaged := r.FindDamaged("public.t", oneExtent(), coherence.ErrChecksum, false)
 	require.Equal(t, "XX001", damaged.SQLState())
@@ -81,8 +82,8 @@ func TestDamagedError(t *testing.T) {
 	}
 }
 
-// A damaged replica is told once, however often it is found and passed over; so many of them are remembered.
-func TestDamageIsToldOnce(t *testing.T) {
+// A damaged replica is logged once, however often it is found and passed over; so many of them are remembered.
+func TestDamageIsLoggedOnce(t *testing.T) {
 	var log strings.Builder
 	r := reader.New(reader.Config{Node: "n1", Log: slog.New(slog.NewTextHandler(&log, nil))})
 	d := oneExtent()

@@ -11,8 +11,8 @@
 // # Words
 //
 // A Region is one lent region in this process. Readings are the chunks that one execution, or one planning, of a
-// statement has read. Damage is what this process found not to be what was sealed. An alteration is what somebody else
-// did to a region's file.
+// statement has read. Damage is what this process found not to be what was sealed. An alteration is what another
+// process did to a region's file.
 //
 // # Invariants
 //
@@ -21,16 +21,15 @@
 //     engine's E2.)
 //   - R2: what Readings.Confirm lets pass is what was sealed, as far as it was read. (The engine's E3.)
 //   - R3: a replica that failed is in no Readings: a statement answers for what it used and nothing else.
-//   - R4: damage is noted of a replica only by who may believe what it finds there: its lender, or a node that has its
-//     standing.
+//   - R4: damage is noted of a replica only by a node that may trust what it finds there: its lender, or one that has
+//     its standing.
 //
 // # Lock order
 //
-// Readings.mu → Region.distrusted → the locks of coherence.Reader. Reader.borrowing → Reader.mu. Region.life →
+// Readings.mu → Region.invalidation → the locks of coherence.Reader. Reader.borrowing → Reader.mu. Region.life →
 // memregion's locks. Damage.mu and comparedOnce.mu are leaves.
 //
 // # What it does not do
-//
-// It decides not which chunks a statement reads (engine), and makes nothing anew that is damaged (the engine's repair
-// and reload). It asks no node: who may be asked is given to it as functions.
+// It does not decide which chunks a statement reads (engine), and rebuilds nothing (the engine's repair and reload). It
+// asks no node itself: the calls are given to it as functions.
 package reader

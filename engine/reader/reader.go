@@ -38,15 +38,15 @@ type Config struct {
 	Node         string // whose process this is, or which it is attached to
 	Fabric       fabric.Fabric
 	Verification Verification
-	Log          *slog.Logger // nil: nobody listens
+	Log          *slog.Logger // nil: nothing is logged
 	// Lost are regions of an earlier life whose bytes are gone, with the reason. It is the caller's, and does not
-	// change once anybody reads.
+	// change once there are readers.
 	Lost map[memregion.RegionID]error
 	// Borrow maps a region that another node lends, by Add; nil: none does.
 	Borrow func(memregion.RegionID) error
 	// Lender says whose a region is and whether that node is there; nil: all are this node's, or known by AddOf.
 	Lender func(memregion.RegionID) (node string, there bool)
-	// Standing reports whether this node may believe what it finds in other nodes' memory; nil: always.
+	// Standing is an error if this node must not trust what it finds in other nodes' memory; nil: it always may.
 	Standing func() error
 	// Published reports whether an extent of this node's own memory still is what was sealed; nil: as long as it is
 	// read.
@@ -93,7 +93,7 @@ func (r *Reader) VerifiedBytes() int64 { return r.verified.Load() }
 // Lost gives the reason for which a region's bytes are gone; nil: they are not.
 func (r *Reader) Lost(id memregion.RegionID) error { return r.config.Lost[id] }
 
-// Lose notes a region of an earlier life whose bytes are gone. Preconditions: nobody reads yet.
+// Lose notes a region of an earlier life whose bytes are gone. Preconditions: there are no readers yet.
 func (r *Reader) Lose(id memregion.RegionID, reason error) { r.config.Lost[id] = reason }
 
 // Mapped are the regions that this process has mapped.
@@ -131,7 +131,7 @@ func (r *Reader) Find(id memregion.RegionID) *Region {
 
 func (r *Reader) Has(id memregion.RegionID) bool { return r.Find(id) != nil }
 
-// Close comes before the views are closed. It tells how many regions stay mapped because somebody has batches of them.
+// Close comes before the views are closed. It returns how many regions stay mapped because there are batches of them.
 func (r *Reader) Close() (held int) {
 	for _, m := range *r.all.Load() {
 		if m.close() {
@@ -166,17 +166,17 @@ func (r *Reader) alterations() (n uint64) {
 	return n
 }
 
-// distrust looks whether somebody altered the region, and if so forgets what was acquired of it. It reports whether
-// it ever was altered: then nothing that is acquired is believed without its checksum.
-func (r *Reader) distrust(m *Region) (altered bool) {
+// invalidateAltered forgets what was acquired of a region if another process has altered it. It reports whether it ever
+// was altered: then nothing that is acquired is trusted without its checksum.
+func (r *Reader) invalidateAltered(m *Region) (altered bool) {
 	m.Look()
 	now := m.alterations()
-	if m.believed.Load() < now {
-		m.distrusted.Lock()
-		defer m.distrusted.Unlock()
-		if m.believed.Load() < now { // believed moves when all is forgotten, so that nobody relies on what is about to be
+	if m.verifiedAt.Load() < now {
+		m.invalidation.Lock()
+		defer m.invalidation.Unlock()
+		if m.verifiedAt.Load() < now { // it moves when all is forgotten: no reader relies on what is about to be
 			r.acquired.Invalidate(m.view.Spec().ID)
-			m.believed.Store(now)
+			m.verifiedAt.Store(now)
 		}
 	}
 	return now > 0
@@ -194,6 +194,6 @@ func (r *Reader) Intact() error {
 	if r.Faults() == 0 {
 		return nil
 	}
-	return sqlerror.New("58030", "pages of lent memory on node %s are gone: somebody truncated the region's file", r.config.Node).
+	return sqlerror.New("58030", "pages of lent memory on node %s are gone: the region's file was truncated", r.config.Node).
 		WithHint("Nothing was written. Restart the node: it tells which tables have lost rows.")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Somebody else may alter a region's file at any time, also while a statement reads it (E3). memregion notices it
+// Another process may alter a region's file at any time, also while a statement reads it (E3). memregion notices it
 // (M12) and cannot say which bytes they were; checksums can. So a statement looks twice:
 //
 //	look ─► acquire ─► load, load, load ─► look ─► rows leave
@@ -20,8 +20,8 @@ import (
 //	  └ news: all that this process has acquired of the region is forgotten
 //
 // A look is one system call; there is one at every chunk and at every batch of rows. Bytes that are altered and put
-// back between two looks of a
-// statement which has read them are not noticed: then the chunk is right whenever it is looked at.
+// back between two looks of a statement which has read them are not noticed: then the chunk is right whenever it is
+// looked at.
 
 // Readings are the chunks that one execution, or one planning, of a statement has read so far. Safe for concurrent use.
 type Readings struct {
@@ -106,7 +106,7 @@ func (r *Readings) count(replica *descriptor.Descriptor, n int) {
 	}
 }
 
-// doubtful reports whether somebody was at a region since the first of the chunks was read.
+// doubtful reports whether another process was at a region since the first of the chunks was read.
 func (r *Readings) doubtful() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,8 +165,8 @@ func (r *Readings) Confirm(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return err
 			}
-			if nobody := unasked(err); nobody != nil {
-				return nobody
+			if cause := unanswered(err); cause != nil {
+				return cause
 			}
 			return &DamagedError{Table: c.table, Chunk: c.number, Node: r.reader.NodeOf(c.replica), Cause: err, Used: true, explain: r.reader.config.Explain}
 		}

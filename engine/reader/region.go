@@ -14,15 +14,15 @@ type Region struct {
 	view  *memregion.View
 	guard *duckdb.Guard
 	// trusted: generations from here on were written by this process, or by the node that lends to it; older ones
-	// are verified when first acquired, and all of them once somebody else was found to have altered the region.
+	// are verified when first acquired, and all of them once another process was found to have altered the region.
 	trusted atomic.Uint64
-	// believed is how many alterations were known when the reader's memory of the region was last empty: it is
-	// worth something as long as there are no more.
-	believed   atomic.Uint64
-	distrusted sync.Mutex // one at a time forgets; above the reader's locks
+	// verifiedAt is how many alterations were known when the reader's memory of the region was last empty: it counts as
+	// long as there are no more.
+	verifiedAt   atomic.Uint64
+	invalidation sync.Mutex // one at a time forgets; above the reader's locks
 	// shared: other nodes of a cluster write into the region, as they may, and the file's events do not say who it was.
-	// Then chunks that
-	// were not written since the lender began are verified when they are first acquired, and that is all.
+	// Then chunks that were not written since the lender began are verified when they are first acquired, and that is
+	// all.
 	shared atomic.Bool
 	// owner is the node that lends the region to a borrower, if it is another one than it is attached to.
 	owner string
@@ -47,7 +47,7 @@ func (m *Region) Release() {
 	defer m.life.Unlock()
 	if m.life.holders--; m.life.holders == 0 && m.life.over {
 		m.guard.Close()
-		_ = m.life.unmap() // nobody is left to be told
+		_ = m.life.unmap() // there is no caller left to return it to
 	}
 }
 

@@ -98,8 +98,8 @@ func (r *Reader) eachReplica(ctx context.Context, leasedElsewhere bool, table st
 		case ctx.Err() != nil: // and not what that led to: nothing is wrong with the chunk
 			return ctx.Err()
 		}
-		if nobody := unasked(failed); nobody != nil {
-			return nobody
+		if cause := unanswered(failed); cause != nil {
+			return cause
 		}
 		none = r.unread(&DamagedError{Table: table, Chunk: number, Cause: failed}, leasedElsewhere, d, one, none)
 	}
@@ -175,7 +175,7 @@ func (r *Reader) rank(extents []descriptor.Extent) int {
 	return 0
 }
 
-// Check compares all replicas of a chunk with their checksums, once each, whoever wrote them and whether they were
+// Check compares all replicas of a chunk with their checksums, once each, whatever wrote them and whether they were
 // read before or not. The error is that none is whole.
 func (r *Reader) Check(ctx context.Context, table string, number int, c *catalog.Chunk) error {
 	bad, whole, err := r.Damaged(ctx, table, number, c)

@@ -19,8 +19,8 @@ const (
 	// VerifyDefault is VerifyFirst where caches are not coherent. Elsewhere it is VerifyFirst for chunks of a
 	// former life of the node, and leaves out what this one's processes wrote.
 	VerifyDefault Verification = ""
-	// VerifyOff compares nothing, but what somebody else was seen to alter. Bytes that are wrong for any other reason
-	// are read as if they were right.
+	// VerifyOff compares only what another process was seen to alter. Bytes that are wrong for any other reason are
+	// read as if they were right.
 	VerifyOff Verification = "off"
 	// VerifyFirst compares a chunk when the process, or where caches are not coherent the machine, first reads it.
 	VerifyFirst Verification = "first"
@@ -53,9 +53,9 @@ func (v Verification) Laxer(w Verification) bool {
 // comparedMax bounds the extents of comparedOnce.
 const comparedMax = 1 << 16
 
-// comparedOnce are extents that were compared because a session wants them compared once and its node does not, so
-// that whoever acquired them before may not have done it. Those that somebody altered are acquired anew, and
-// compared then. The zero value is ready. Safe for concurrent use.
+// comparedOnce are extents that were compared because a session wants them compared once and its node does not, so that
+// an earlier acquire may not have compared them. Altered ones are acquired again, and compared then. The zero value is
+// ready. Safe for concurrent use.
 type comparedOnce struct {
 	mu      sync.Mutex // guards the rest; leaf lock
 	extents map[catalog.ExtentID]bool
@@ -79,9 +79,9 @@ func (c *comparedOnce) note(id catalog.ExtentID) {
 	c.extents[id] = true
 }
 
-// first reports whether a chunk is compared when it is first read. foreign: nobody vouches for who wrote it; altered:
-// somebody else was
-// seen to work on its region; incoherent: what a checksum finds there is what no cache may have, whoever wrote it.
+// first reports whether a chunk is compared when it is first read. foreign: an unknown process wrote it; altered:
+// another process was seen to work on its region; incoherent: a checksum also finds stale cache lines there, whatever
+// wrote the chunk.
 func (v Verification) first(foreign, altered, incoherent bool) bool {
 	switch v {
 	case VerifyOff:

@@ -28,8 +28,8 @@ type Reader struct {
 	err        error
 }
 
-// New shows what next gives, up to io.EOF, under a schema (nil: without columns). done is called when nobody refers to
-// it any more.
+// New shows what next gives, up to io.EOF, under a schema (nil: without columns). done is called when it is
+// unreferenced.
 func New(schema *arrow.Schema, next func() (arrow.RecordBatch, error), done func()) *Reader {
 	if schema == nil {
 		schema = arrow.NewSchema(nil, nil)

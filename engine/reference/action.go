@@ -20,7 +20,7 @@ import (
 // acts reports whether children follow when a parent is deleted.
 func (r *reference) acts() bool { return r.OnDelete == "CASCADE" || r.OnDelete == "SET NULL" }
 
-// follow has children go with their parents, and gives what it changed; nil: nothing was deleted, or nobody follows.
+// follow has children go with their parents, and gives what it changed; nil: nothing was deleted, or no child follows.
 func (k *Keeper) follow(ctx context.Context, tx *catalog.Transaction, r *reference, parent changed,
 	child *catalog.TableVersion) (*changed, error) {
 	removed, err := parent.without(ctx)

@@ -6,8 +6,8 @@
 //	COMMIT ───► Keeper.Relate: rows that came to a child since the snapshot have no key that went meanwhile
 //
 // What keys went is found by the positions of deleted rows, so that it costs what was deleted. Both sides of a pair of
-// tables are looked at in each commit that changes one of them, and the store is told that the other one must stay as
-// it was then. So a child and the end of its parent are never both committed, on one node and over nodes.
+// tables are looked at in each commit that changes one of them, and the commit relies on the other one to stay as it
+// was then. So a child and the end of its parent are never both committed, on one node and over nodes.
 //
 // # Words
 //

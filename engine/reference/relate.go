@@ -10,7 +10,7 @@ import (
 )
 
 // Relate is an error, 23503, if a transaction cannot be committed behind what others have committed since its snapshot:
-// a row came to a child whose key has vanished from the parent, whoever did the one and the other. relied are the other
+// a row came to a child whose key has vanished from the parent, whichever transactions did that. relied are the other
 // tables that have to stay as they are.
 func (k *Keeper) Relate(ctx context.Context, c *catalog.Commitment) (relied []catalog.TableID, err error) {
 	for v := range c.Changed() {

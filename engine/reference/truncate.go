@@ -7,8 +7,8 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Truncated are the tables that a TRUNCATE of some empties: with cascade those that refer to them, too, of which notice
-// is told. Without, it is an error if there are such.
+// Truncated are the tables that a TRUNCATE of some empties: with cascade those that refer to them, too, for each of
+// which notice is called. Without, it is an error if there are such.
 func Truncated(contents *catalog.Contents, tables []catalog.TableName, cascade bool,
 	notice func(message, detail string)) ([]catalog.TableName, error) {
 	all := slices.Clone(tables)

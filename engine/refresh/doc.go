@@ -3,9 +3,9 @@
 //	CREATE MATERIALIZED VIEW ─► Refuse ─► Declare ─► a table, whose columns say so ─┐
 //	REFRESH MATERIALIZED VIEW ─► Run ── empty it ──────────────────────────────────┴─► Fill: the rows of its query
 //
-// A refresh is one transaction: it takes the rows away and puts others in their place, so that whoever reads, on any
-// node, has those of before or those of after, and waits for neither. That is all that CONCURRENTLY promises; what it
-// asks for is asked for as in PostgreSQL.
+// A refresh is one transaction: it takes the rows away and puts others in their place, so that a reader, on any node,
+// has those of before or those of after, and waits for neither. That is all that CONCURRENTLY promises; what it asks
+// for is asked for as in PostgreSQL.
 //
 // # Words
 //

@@ -134,7 +134,7 @@ func fits(v *snapshot.View, table catalog.Table, result *arrow.Schema) error {
 	}
 	if !same {
 		return sqlerror.New("0A000", "the query of materialized view %q gives other columns by now", table.Name.Name).
-			WithHint("Drop the materialized view, and make it anew.")
+			WithHint("Drop the materialized view, and recreate it.")
 	}
 	return nil
 }

@@ -11,7 +11,7 @@
 // # Invariants
 //
 //   - RL1: a relation's number stays the same for as long as it is in the catalog.
-//   - RL2: the type of a column is the one that clients are told of a result's.
+//   - RL2: the type of a column is the one that clients see in a result.
 //
 // # What it does not do
 //

@@ -168,7 +168,7 @@ var postgresArrays = map[uint32]uint32{
 	OIDTimestamp: 1115, OIDDate: 1182, OIDTime: 1183, OIDTimestampTZ: 1185, OIDInterval: 1187, OIDNumeric: 1231, OIDUUID: 2951, OIDJSON: 199,
 }
 
-// Type is the type that clients are told, with its modifier.
+// Type is the type that clients see, with its modifier.
 func Type(f arrow.Field) (oid uint32, modifier int32) {
 	if d, ok := columntype.Of(f); ok {
 		return d.OID(), d.Modifier()

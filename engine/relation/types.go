@@ -86,7 +86,7 @@ func domainOf(t *catalog.UserType) *pgcatalog.Domain {
 	return d
 }
 
-// inDomains has columns of domains be shown as such: whoever plans over them knows their base types.
+// inDomains has columns of domains be shown as such: planning knows their base types.
 func inDomains(r *pgcatalog.Relation, columns *arrow.Schema) {
 	for i, f := range columns.Fields() {
 		if number, ok := constraint.DomainOf(f); ok {

@@ -65,7 +65,7 @@ func OfDelete(head *statement.Delete) (Rewrite, error) {
 				WithHint("It is asked of each pair of rows. Store its values in a table first, or write the condition without USING.")
 		}
 		r.using = head.Using
-		if r.returning == nil { // nobody asks which pair it was
+		if r.returning == nil { // it does not matter which pair it was
 			r.using, r.condition = "", "EXISTS (SELECT 1 FROM "+head.Using+" WHERE "+cmp.Or(head.Where, "true")+"\n)"
 		}
 	}
@@ -333,8 +333,8 @@ func (r Rewrite) Text(n *snapshot.Numbers, table string) (string, error) {
 
 // What an UPDATE sets, the condition of an UPDATE or a DELETE, and what RETURNING lists are said of one row each.
 // Some are asked in select lists, where DuckDB would take an aggregate, a window or an UNNEST for what it is in a
-// query: rows that nobody wrote, or values of all rows together. So DuckDB is asked first whether it would take them
-// in a WHERE, where it knows those that are of one row.
+// query: rows that do not exist, or values of all rows together. So DuckDB is asked first whether it would take them in
+// a WHERE, where it knows those that are of one row.
 
 // Rowwise is an error if a condition is not of single rows. plan has DuckDB plan what it is asked; last: after this
 // error nothing more can be asked.

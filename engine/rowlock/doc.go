@@ -1,4 +1,4 @@
-// Package rowlock has transactions wait for each other that change the same row.
+// Package rowlock makes transactions that change the same row wait for each other.
 //
 //	UPDATE, DELETE ─► the rows that it deletes, by chunk ─► Owner.Claim ─┬► they are the transaction's until it ends
 //	SELECT FOR UPDATE ─► the rows that it returns ──────────────┘        └► HeldError: another has one of them
@@ -6,8 +6,8 @@
 //	                              again, without these           ◄── Owner.Held ◄──┘  SKIP LOCKED
 //
 // That two transactions never both commit a change of one row is the catalog's to see to (its K5), which looks at
-// nothing here. Claims make who comes second wait where the change would have been a failure at COMMIT. They are a
-// process' own: transactions of other nodes are not waited for.
+// nothing here. Claims make the second transaction wait where the change would have been a failure at COMMIT. They are
+// a process' own: transactions of other nodes are not waited for.
 //
 // # Words
 //
@@ -18,14 +18,14 @@
 // # Invariants
 //
 //   - RK1: of two owners that claim a row of one table, at most one has it, unless both share it, whatever versions
-//     they name it by; the other one is told whom to wait for.
-//   - RK2: who waits goes on when the one that it waits for has ended, or let go of these rows.
-//   - RK3: owners never wait for each other in a circle: who would close it is told so (40P01).
+//     they name it by; the other one gets the owner to wait for.
+//   - RK2: an owner that waits goes on when the one that it waits for has ended, or let go of these rows.
+//   - RK3: owners never wait for each other in a circle: the one that would close it gets an error (40P01).
 //   - RK4: what an owner held is gone when it has ended.
 //   - RK5: an owner whose claims are merged has one of each version of a table and mode, however many rows it has
 //     claimed how often.
-//   - RK6: who cannot have a row is told so by Held as by Claim.
-//   - RK7: a row that an owner has locked is there when it moves to later contents, or it is told so (40001).
+//   - RK6: Held reports the same rows as taken as Claim does.
+//   - RK7: a row that an owner has locked is there when it moves to later contents, or it gets an error (40001).
 //
 // # Lock order
 //
@@ -33,5 +33,5 @@
 //
 // # What it does not do
 //
-// It has no clock: lock_timeout is the context's. It changes no rows, and holds nobody back who does not ask.
+// It has no clock: lock_timeout is the context's. It changes no rows, and holds back only transactions that ask.
 package rowlock

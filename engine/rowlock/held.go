@@ -56,7 +56,7 @@ func (r Rows) common(ctx context.Context, other Rows, held map[int]*positions.Se
 }
 
 // commonLater is common with rows by the chunks of a later version, which have other numbers: rows are found in those,
-// and not the other way around, so each is looked for by itself. Nobody asks so for all rows of a table.
+// and not the other way around, so each is looked for by itself. It is never called for all rows of a table.
 func (r Rows) commonLater(ctx context.Context, other Rows, held map[int]*positions.Set) error {
 	for i, set := range r.Chunks {
 		for at := range set.All() {

@@ -29,8 +29,8 @@ type Mode int
 // The modes.
 const (
 	Changed Mode = iota // it changes them; the zero value
-	Locked              // nobody else is to change or to lock them
-	Shared              // nobody is to change them
+	Locked              // no other owner is to change or to lock them
+	Shared              // no other owner is to change them
 )
 
 // excludes reports whether one owner cannot have a row in one mode while another has it in the other.
@@ -77,7 +77,7 @@ type HeldError struct {
 
 func (*HeldError) Error() string { return "a row is held by another transaction" }
 
-// isOver reports whether nobody need wait any longer.
+// isOver reports whether there is nothing to wait for any longer.
 func (e *HeldError) isOver() bool {
 	select {
 	case <-e.until:
@@ -330,7 +330,7 @@ func (l *Locks) wait(o *Owner, held *HeldError) error {
 	for next := held; next != nil && !next.isOver(); next = next.by.waits {
 		if next.by == o {
 			return sqlerror.New("40P01", "deadlock detected: transactions wait for rows that each other has changed").
-				WithHint("Begin the transaction anew. Transactions that change rows in one order do not run into this.")
+				WithHint("Retry the transaction. Transactions that change rows in one order do not run into this.")
 		}
 	}
 	if o.waits = held; held != nil {

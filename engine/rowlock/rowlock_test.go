@@ -210,7 +210,7 @@ func TestOneAtATime(t *testing.T) {
 	require.Equal(t, []int{800, 800, 800}, counts)
 }
 
-// RK3: who would close a circle is told so, and the others go on when it has ended.
+// RK3: an owner that would close a circle gets an error, and the others go on when it has ended.
 func TestCircles(t *testing.T) {
 	for size := 2; size < 5; size++ {
 		locks, v := rowlock.New(), version(t)

@@ -1,4 +1,4 @@
-// Package scan is how DuckDB reads one table of a query: which chunks, which rows of them, and what it is told of them.
+// Package scan is how DuckDB reads one table of a query: which chunks, which rows of them, and what it learns of them.
 //
 //	plan.Scan (what the text proves) ─► New ─► Restrict: the part of another node's, or all
 //	                                     │

@@ -18,8 +18,8 @@ const apartMost = 8
 
 // keepGroups thins out scan i by the groups that matter of it (P8), where one quick pass finds them: its table must lie
 // sorted by the key of the groups, as tables do whose rows came in that order. The statement then groups only what is
-// left; and whoever joins the groups is thinned out by their keys. A few rows may lie elsewhere, as those do that were
-// appended since: see groupKeys.
+// left, and tables that are joined to the groups are thinned out by their keys. A few rows may lie elsewhere, as those
+// do that were appended since: see groupKeys.
 func (t *transfer) keepGroups(ctx context.Context, i int) error {
 	s, g := t.scans[i], t.hints[i].Group
 	if g == nil || len(filter.Of(s.Hint)) > 0 {
@@ -58,7 +58,7 @@ func (t *transfer) keepGroups(ctx context.Context, i int) error {
 
 // groupKeys finds the keys of groups. Chunks whose keys lie among those of chunks before them are left out of the pass
 // over what is sorted, and of what has rows in them all keys are taken: such a group may be above the bound only with
-// rows of both, which nobody has added up. Nil: that is no quick pass.
+// rows of both, which were not added up. Nil: that is no quick pass.
 func (t *Scan) groupKeys(ctx context.Context, groups duckdb.Groups) (*duckdb.KeySet, error) {
 	all := t.keep
 	defer func() { t.reads(all) }()

@@ -76,10 +76,10 @@ func (t *transfer) run(ctx context.Context) error {
 		later[i] = true
 	}
 	if t.without.Has(optimization.JoinOrder) {
-		return nil // DuckDB is told the rows of the tables
+		return nil // DuckDB gets the rows of the tables
 	}
 	for _, s := range t.scans {
-		s.tell(s.told())
+		s.tell(s.rowEstimate())
 	}
 	return nil
 }
@@ -257,9 +257,9 @@ func (t *Scan) filtered() bool {
 	return len(t.KeyFilters) > 0 || len(t.filtersOf(t.Hint)) > 0 || t.Part != nil
 }
 
-// told is the number of rows that DuckDB's optimizer is told: it takes a fifth of them for a WHERE that stays in the
+// rowEstimate is the number of rows for DuckDB's optimizer, which takes a fifth of them for a WHERE that stays in the
 // text.
-func (t *Scan) told() int64 {
+func (t *Scan) rowEstimate() int64 {
 	const duckDBGuess = 5
 	rows := max(t.rows, 1)
 	if t.Hint.Filters > 0 {

@@ -224,7 +224,7 @@ func (c *Changes) Rename(name statement.Name, ifExists bool, to catalog.TableNam
 	return err
 }
 
-// Restart has the sequences that a table owns count anew, if a TRUNCATE says RESTART IDENTITY.
+// Restart restarts the sequences that a table owns, if a TRUNCATE says RESTART IDENTITY.
 func (c *Changes) Restart(ctx context.Context, head *statement.Truncate, table catalog.TableID) error {
 	if !head.Restart {
 		return nil

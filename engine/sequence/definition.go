@@ -133,7 +133,7 @@ func (d Definition) Options() statement.SequenceOptions {
 	}
 }
 
-// bounds take what the options say of steps and bounds; min and max: those that nobody says are the default ones.
+// bounds take what the options say of steps and bounds; min and max: those that are not given become the defaults.
 func (d *Definition) bounds(o *statement.SequenceOptions, min, max bool) error {
 	if o.Increment != nil {
 		d.Increment = *o.Increment
@@ -193,8 +193,7 @@ func (d *Definition) check(value int64, what string) error {
 	return nil
 }
 
-// altered is the definition that ALTER SEQUENCE makes of one; restarts: it counts anew, from First. last is its last
-// value.
+// altered is the definition that ALTER SEQUENCE makes of one; restarts: it restarts from First. last is its last value.
 func (d Definition) altered(o *statement.SequenceOptions, last int64) (next Definition, restarts bool, err error) {
 	next = d
 	min, max := false, false

@@ -16,8 +16,8 @@
 //
 // # Invariants
 //
-//   - SQ1: no value of a counter is handed out twice, whoever dies whenever: it was durably reserved before, by one
-//     node. A setval, a RESTART and CYCLE are the exceptions that SQL wants.
+//   - SQ1: no value of a counter is handed out twice, whichever node dies whenever: it was durably reserved before, by
+//     one node. A setval, a RESTART and CYCLE are the exceptions that SQL wants.
 //   - SQ2: a value is handed out by a definition that the statement sees, or a newer one.
 //   - SQ3: nothing that is only planned, described or prepared takes a value.
 //   - SQ4: what names a sequence in a default names it by its number: it may be renamed, and not dropped.

@@ -36,7 +36,7 @@ type Keeper struct {
 
 // held is what the node has of one counter.
 type held struct {
-	stale atomic.Bool // somebody may have set the counter
+	stale atomic.Bool // another session may have set the counter
 	mu    sync.Mutex  // guards the rest; held while the store is asked
 
 	by       Definition     // of whom the range is
@@ -102,7 +102,7 @@ func (k *Keeper) Next(ctx context.Context, id catalog.CounterID, d Definition, n
 	return out, nil
 }
 
-// refresh gives a range up that does not count any more: somebody has set the counter, or changed the sequence.
+// refresh gives up a range that does not count any more: the counter was set, or the sequence changed.
 func (k *Keeper) refresh(ctx context.Context, id catalog.CounterID, h *held, d Definition) error {
 	if h.stale.Load() {
 		h.stale.Store(false)
@@ -188,8 +188,8 @@ func (d *Definition) left(from int64) uint64 {
 	return uint64(from-d.Min)/-uint64(d.Increment) + 1
 }
 
-// giveBack makes the counter as if only what was handed out had been reserved, if nobody has reserved behind it. The
-// range is gone whatever comes of it: if the answer is lost, others may have it.
+// giveBack sets the counter back to what was handed out, if no other node has reserved behind the range. The range is
+// gone in any case: if the answer is lost, others may have it.
 func (k *Keeper) giveBack(ctx context.Context, id catalog.CounterID, h *held) error {
 	if h.values == 0 {
 		return nil
@@ -266,8 +266,8 @@ func (k *Keeper) Reserved(ctx context.Context, id catalog.CounterID) (last int64
 // closeWithin bounds how long Close asks the store: what it does not give back is a gap.
 const closeWithin = 5 * time.Second
 
-// Close gives back what was reserved and not handed out, as far as others have not gone on from there. Nobody calls
-// Next any more.
+// Close gives back what was reserved and not handed out, as far as others have not gone on from there. Next is not
+// called any more.
 func (k *Keeper) Close(log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()

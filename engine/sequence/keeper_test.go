@@ -24,7 +24,7 @@ type counters struct {
 	counts  map[catalog.CounterID]catalog.Count
 	changes int
 	doubt   func() (happens, known bool) // of the next change
-	told    func(catalog.CounterID)
+	onSet   func(catalog.CounterID)
 }
 
 func (c *counters) Counter(_ context.Context, id catalog.CounterID) (*catalog.Count, error) {
@@ -67,8 +67,8 @@ func (c *counters) SetCounter(ctx context.Context, id catalog.CounterID,
 	if err := c.ChangeCounter(ctx, id, change); err != nil {
 		return err
 	}
-	if c.told != nil {
-		c.told(id)
+	if c.onSet != nil {
+		c.onSet(id)
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func TestSetEverywhere(t *testing.T) {
 	c := newCounters()
 	d := definition(t, statement.SequenceOptions{})
 	a, b := keeper(c), keeper(c)
-	c.told = func(id catalog.CounterID) { a.Set(id); b.Set(id) }
+	c.onSet = func(id catalog.CounterID) { a.Set(id); b.Set(id) }
 	next := func(k *sequence.Keeper) int64 {
 		values, err := k.Next(ctx, 1, d, "s", 1)
 		require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// functions are those of SQL whose calls are written anew: DuckDB's own know its own sequences alone.
+// functions are those of SQL whose calls are rewritten: DuckDB's own know its own sequences alone.
 var functions = map[string]bool{"nextval": true, "currval": true, "lastval": true, "setval": true}
 
 // Mentioned reports whether a text may call one of them.

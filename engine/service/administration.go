@@ -84,7 +84,7 @@ func (s *Service) ClusterStatus(ctx context.Context) (noderpc.ClusterStatus, err
 		st.Nodes = append(st.Nodes, s.clusterNodes(ctx, st.Tables)...)
 		return nil
 	})
-	_ = group.Wait() // what went wrong is told
+	_ = group.Wait() // what went wrong is in Trouble
 	if err := errors.Join(etcdTrouble, tableTrouble); err != nil {
 		st.Trouble = err.Error()
 	}
@@ -102,8 +102,8 @@ func etcdMembers(ctx context.Context, shared *etcd.Store) (list []noderpc.EtcdMe
 	return list, err
 }
 
-// clusterTables are the tables as this node last heard of them: nobody is asked for news, because a status is wanted
-// most when nobody answers.
+// clusterTables are the tables as this node last heard of them. No other node is asked for news: a status is wanted
+// most when none answers.
 func (s *Service) clusterTables(ctx context.Context) (list []noderpc.ClusterTable, failed error) {
 	for _, v := range s.Node.Catalog.Applied().Tables() {
 		name := v.Table().Name

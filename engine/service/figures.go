@@ -25,18 +25,18 @@ type Figures struct {
 	// ReplicasPassedOver counts replicas that could not be read where another one was tried; ReplicasRepaired chunks
 	// whose replicas this node has put right.
 	ReplicasPassedOver, ReplicasRepaired int64
-	// ChunksReloaded counts lost chunks that this node has made anew from where their rows came.
+	// ChunksReloaded counts lost chunks that this node has rebuilt from where their rows came.
 	ChunksReloaded int64
 	// Compactions count folds of small chunks.
 	Compactions compaction.Totals
-	// Strays counts extents of the node's region that nobody held, StraysTakenBack those of them that went back;
+	// Strays counts extents of the node's region that had no holder, StraysTakenBack those of them that went back;
 	// StraysNow and StrayBytes are those that there are. HeldTooLong counts extents that their holders still held when
 	// they ended.
 	Strays, StraysTakenBack, StraysNow, StrayBytes, HeldTooLong int64
 	// Commits counts groups of transactions that the node has committed together, Inserts those whose rows became one
 	// chunk; nil of a borrower.
 	Commits, Inserts *tally.Sizes
-	// Refusals count who was refused what by the node's RPC.
+	// Refusals count what the node's RPC has refused, and to whom.
 	Refusals *refusal.Counters
 	// Cluster is nil of a node that is alone.
 	Cluster *ClusterFigures

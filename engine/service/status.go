@@ -63,7 +63,7 @@ func (s *Service) tableStatus() (list []noderpc.TableStatus) {
 		name := v.Table().Name
 		lost, err := s.Keeper.Lost(ctx, v, upkeep.Unreadable)
 		if err != nil {
-			lost = nil // whoever asks the table hears of it
+			lost = nil // a query of the table reports it
 		}
 		list = append(list, noderpc.TableStatus{
 			Schema: name.Schema, Name: name.Name, Rows: v.Rows(), Bytes: v.Bytes(), Chunks: int64(v.NumChunks()), Version: v.Version(),

@@ -26,7 +26,7 @@ type Config struct {
 	Life  *lifetime.Lifetime
 	// Here runs a fragment in this process.
 	Here func(context.Context, noderpc.FragmentRequest) (noderpc.FragmentResult, error)
-	// Retried is told of each fragment that is run here because its node cannot be reached.
+	// Retried is called for each fragment that is run here because its node cannot be reached.
 	Retried func()
 	Log     *slog.Logger
 	Fault   faults.Hook
@@ -130,8 +130,8 @@ func (w *Wishes) settings(name string, nodes []string) distribute.Settings {
 // Where the chunks of a table version lie: every replica of one in the region of one node. It is looked at once per
 // version (package facts).
 
-// nodesOf says where a chunk's first replica lies, which is whose part of the table the chunk is whoever reads it, and
-// which nodes have it, too.
+// nodesOf says where a chunk's first replica lies, which says whose part of the table the chunk is, whichever node
+// reads it, and which nodes have it, too.
 func (c *Coordinator) nodesOf(l *facts.Located) (first string, also []string) {
 	first, _ = c.Node.Catalog.Reachable(l.First.Region)
 	for _, x := range l.Others {
@@ -168,7 +168,7 @@ func (c *Coordinator) Layout(v *catalog.TableVersion) (*distribute.Layout, error
 
 // splitOf is a table's placement in the planner's terms. That of a hash can be relied on (D4): what is appended to a
 // version was divided by the placement on its record, or the commit is a conflict, and the placement becomes a hash
-// only together with all rows written anew. Chunks at nodes that are not in the list are the planner's to see.
+// only when all rows are rewritten. Chunks at nodes that are not in the list are the planner's to see.
 func splitOf(v *catalog.TableVersion) distribute.Split {
 	p, err := placement.Parse(v.Table().Placement)
 	switch {

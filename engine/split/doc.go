@@ -19,7 +19,7 @@
 //   - SP1: results belong to the statement: however it ends they are let go, by the coordinator's word or because
 //     nothing is heard of it any more (N12 of cluster/noderpc).
 //   - SP2: whose part of a table a chunk is does not depend on which nodes are there (D4 of exec/plan/distribute).
-//   - SP3: what failed only because it was split is told apart (Only), so that the statement can be run whole.
+//   - SP3: what failed only because it was split is distinguished (Only), so that the statement can be run whole.
 //
 // # Lock order
 //

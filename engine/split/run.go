@@ -80,7 +80,7 @@ func (r *Run) Check() error {
 }
 
 // stage runs a stage's fragments at once. Those of this node begin when all others have been asked: what they do in C
-// keeps a processor from whoever has something to send.
+// keeps a processor from goroutines that have something to send.
 func (r *Run) stage(ctx context.Context, stage *distribute.Stage) error {
 	made := make([]ranFragment, len(stage.Fragments))
 	group, running := errgroup.WithContext(ctx)
@@ -169,7 +169,7 @@ func (r *Run) remotely(ctx, running context.Context, request noderpc.FragmentReq
 	}
 	r.node.Fault.At(faults.FragmentAsking)
 	// A result that is there is let go by Release, which a lender hears at once, and not by the statement's context,
-	// after which it would keep the result until it is sure that nobody reads it any more.
+	// after which it would keep the result until it is sure that it has no reader any more.
 	bound, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(running, cancel)
 	options := noderpc.FragmentOptions{Lends: node.Lends(name), Refusals: node.Refusals, Sent: sent}
@@ -200,9 +200,9 @@ func (r *Run) count(p noderpc.FragmentProgress) {
 // Release lets all results go, wherever they lie, at once: a round trip, however many nodes there are.
 func (r *Run) Release() {
 	r.node.Facts.Forget(r.tables...)
-	var told sync.WaitGroup
+	var closing sync.WaitGroup
 	for _, f := range r.remote {
-		told.Go(func() {
+		closing.Go(func() {
 			if err := f.Close(); err != nil {
 				r.node.Log.Debug("the result of a fragment was gone before it was released", "error", err)
 			}
@@ -211,12 +211,12 @@ func (r *Run) Release() {
 	for _, release := range r.local {
 		release()
 	}
-	told.Wait()
+	closing.Wait()
 }
 
-// LetGo is Release when the rows are closed. It happens in the background, so that nobody waits for the round trip, and
-// the engine's end waits for it. Large results, and those of statements beyond LaterMost, are gone when it returns: the
-// next statement may need their memory.
+// LetGo is Release when the rows are closed. It happens in the background, so that the client does not wait for the
+// round trip. The engine's end waits for it. Large results, and those of statements beyond LaterMost, are gone when it
+// returns: the next statement may need their memory.
 func (r *Run) LetGo() {
 	c := r.node
 	if r.bytes() > laterBytes || !c.later.begin() {
@@ -238,8 +238,9 @@ func (r *Run) LetGo() {
 // ErrTypes is that the parts gave other columns than the statement has.
 var ErrTypes = errors.New("the parts of the statement give columns of other types")
 
-// Only tells that a statement failed because it was split, and may be run whole: its results had no room in lent memory
-// or were lost with the node that made them, or are more than can be told, or are of other types than was thought (D3).
+// Only reports whether a statement failed because it was split, and may be run whole: its results had no room in lent
+// memory or were lost with the node that made them, or are more than a message can list, or are of other types than was
+// thought (D3).
 func Only(err error) bool {
 	var state interface{ SQLState() string }
 	return unreachable(err) || errors.Is(err, noderpc.ErrFragmentOver) || errors.Is(err, errManyChunks) || errors.Is(err, ErrTypes) ||
@@ -247,11 +248,10 @@ func Only(err error) bool {
 }
 
 // repeatedHere reports whether a fragment that failed at another node is run by this one. A page that the other does
-// not find may have gone because this node was given up, and its lease with it: whoever asks for the page here learns
-// that.
+// not find may have gone because this node was given up, and its lease with it: a reader of the page here learns that.
 func repeatedHere(err error) bool { return unreachable(err) || errors.Is(err, hugetable.ErrLost) }
 
-// unreachable tells that the node was not heard, which says nothing about the fragment.
+// unreachable reports whether the node was not heard, which says nothing about the fragment.
 func unreachable(err error) bool {
 	var state interface{ SQLState() string }
 	if errors.Is(err, catalog.ErrLenderGone) || errors.Is(err, noderpc.ErrNodeGone) || errors.Is(err, noderpc.ErrRestarted) {

@@ -16,9 +16,9 @@ type Locking struct {
 	Mode    rowlock.Mode
 }
 
-// committed are the rows as others name them; those that the transaction has made itself are nobody else's anyway. ok
-// is false if all of them are: of a table that it has made, or that it has changed in another way than by rows, which
-// conflicts with everybody else when it commits.
+// committed are the rows as others name them; no other transaction has those that this one has made itself. ok is false
+// if all of them are its own: of a table that it has made, or that it has changed in another way than by rows, which
+// conflicts with every other change when it commits.
 func (t *Transaction) committed(l Locking) (rows rowlock.Rows, ok bool) {
 	table := l.Version.Table()
 	base, ok := t.Lease.Snapshot.Contents.TableOf(table.ID, table.Name)

@@ -15,16 +15,16 @@
 //
 // # Words
 //
-// A flow is a session. A turn is work of a flow that waits for nobody; a place is what one turn takes of a lane. What a
-// flow usually takes is the mean of its last turns, the later ones counting more.
+// A flow is a session. A turn is work of a flow without waits for others; a place is what one turn takes of a lane.
+// What a flow usually takes is the mean of its last turns, the later ones counting more.
 //
 // # Invariants
 //
 //   - T1: no turn enters a lane whose places are taken. There are more inside only where turns moved on or resumed.
 //   - T2: while a turn waits, the places of its lane are taken, or were when it last looked: it looks again when the
 //     lane's longest turn must be over.
-//   - T3: of those who wait in a lane the one that is due first is next; of equal ones, who came first.
-//   - T4: a turn holds a place of a lane no longer than turns of the lane take, if somebody waits for it.
+//   - T3: of those who wait in a lane the one that is due first is next; of equal ones, the one that came first.
+//   - T4: a turn holds a place of a lane no longer than turns of the lane take, if another turn waits for it.
 //
 // # Locks
 //
@@ -32,6 +32,6 @@
 //
 // # What it does not do
 //
-// It interrupts nobody and has no clock: time is what it is told. Who waits for a client, or for another session,
-// pauses its turn before (Pause), because that one may wait here.
+// It interrupts no session and has no clock of its own. A session that waits for a client, or for another session,
+// pauses its turn before (Pause): that one may wait here.
 package turn

@@ -118,7 +118,7 @@ func (f *Flow) arrive(atLeast time.Duration) (look time.Duration) {
 		f.on++
 	}
 	now, l := q.clock.Now(), f.lane()
-	if len(l.inside) < l.Places { // and so nobody waits (T2)
+	if len(l.inside) < l.Places { // and so no turn waits (T2)
 		f.enter(now)
 		f.from = q.clock.Used()
 		return 0

@@ -12,11 +12,12 @@ import (
 )
 
 // NotDerived says why a table does not come back from its query; without an error, because its rows are others now.
-// Chunks of the query's own tables that are lost are told as they are: they may come back first.
+// Lost chunks of the query's own tables are reported as they are: they may come back first.
 func NotDerived(table catalog.Table, contents *catalog.Contents, o *lineage.Origin, err error) error {
 	var damaged *reader.DamagedError
-	var told interface{ SQLState() string }
-	stopped := errors.As(err, &told) && (strings.HasPrefix(told.SQLState(), "57") || told.SQLState() == "53200")
+	var pgError interface{ SQLState() string }
+	stopped := errors.As(err, &pgError) &&
+		(strings.HasPrefix(pgError.SQLState(), "57") || pgError.SQLState() == "53200")
 	if stopped || errors.As(err, &damaged) || errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -38,7 +39,7 @@ func NotDerived(table catalog.Table, contents *catalog.Contents, o *lineage.Orig
 		what += " (" + strings.Join(changed, ", ") + ")"
 	}
 	e := sqlerror.New("58000", "table %v cannot be reloaded: %s", table.Name, what).
-		WithHint("Nothing was changed. Make the table anew with CREATE OR REPLACE TABLE … AS.")
+		WithHint("Nothing was changed. Recreate the table with CREATE OR REPLACE TABLE … AS.")
 	e.DetailText, e.Cause = o.String(), err
 	return e
 }

@@ -13,8 +13,8 @@
 // # Words
 //
 // A Keeper is a node's. A move is a chunk whose replicas have to lie elsewhere; a step is what one commit moves. A
-// chunk is lost when none of its replicas can be read, and given up when nobody waits for them any more. A source
-// is where rows came from, as it is on record (package lineage).
+// chunk is lost when none of its replicas can be read, and given up when they are not waited for any more. A source is
+// where rows came from, as it is on record (package lineage).
 //
 // # Invariants
 //
@@ -30,6 +30,6 @@
 //
 // # What it does not do
 //
-// It takes no SQL and reads no files: the engine does (Engine, Files). It knows no session; who waits for it, and
-// what ends it, is the engine's.
+// It takes no SQL and reads no files: the engine does (Engine, Files). It knows no session: the engine knows what waits
+// for it, and what ends it.
 package upkeep

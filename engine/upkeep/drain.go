@@ -16,7 +16,7 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// drainPasses bounds how often a drain begins again because somebody wrote to a table meanwhile.
+// drainPasses bounds how often a drain begins again because a table was written meanwhile.
 const drainPasses = 100
 
 // Drain empties a node of the cluster: it takes no new rows and runs no parts of queries, and what it holds of
@@ -138,7 +138,7 @@ func (k *Keeper) drainOnce(ctx context.Context, name string,
 	}
 	for _, table := range tables {
 		did, err := k.drainTable(ctx, table, name, progress)
-		if told, ok := err.(*sqlerror.Error); ok && told.State == "42P01" {
+		if e, ok := err.(*sqlerror.Error); ok && e.State == "42P01" {
 			continue // dropped
 		}
 		if err != nil {
@@ -179,7 +179,7 @@ func (k *Keeper) drainTable(ctx context.Context, table catalog.TableName, name s
 				return err
 			}
 			if p.Kind == placement.Hash {
-				return k.divideAnew(ctx, c, p)
+				return k.redivide(ctx, c, p)
 			}
 			if err := c.record(p); err != nil {
 				return err

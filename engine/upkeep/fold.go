@@ -20,16 +20,15 @@ import (
 	"github.com/csmsql/csmsql/internal/faults"
 )
 
-// Small chunks are folded, behind everybody's back, beside readers and writers:
+// Small chunks are folded in the background, beside readers and writers:
 //
 //	tables that changed ─ chunks that are not full ─► compaction.Plan ─► a run
 //	        ▲                                                              │ read in place, written as a load does
 //	        └── until there is none ◄── a pause as long as that took ◄── commit: catalog's fold
-//
-// Each table has one node among those that are there that does it. The new chunk lies where most of the old ones do, as
-// far as the table's placement lets it; parts of a hash stay where they are, and so does what has an origin: it is made
-// anew as it was. Rows that are deleted when a run is read are left out; those that are deleted until it is committed
-// are deleted in what it has become (hugetable's H7, H8).
+// Of the nodes that are there one does it for each table. The new chunk lies where most of the old ones do, as far as
+// the table's placement lets it. Parts of a hash stay where they are, and so do chunks with an origin: they are rebuilt
+// as they were. Rows that are deleted when a run is read are left out; those that are deleted until it is committed are
+// deleted in what it has become (hugetable's H7, H8).
 
 // foldLimits are those of a chunk of ordinary rows; foldChunks bounds how many are read for one.
 func (k *Keeper) foldLimits() compaction.Limits {
@@ -292,10 +291,10 @@ func (k *Keeper) foldable(ctx context.Context, v *catalog.TableVersion,
 	return list, nil
 }
 
-// refold writes the rows of a run anew, as a load does, and leaves those out that are deleted.
+// refold rewrites the rows of a run, as a load does, without those that are deleted.
 func (k *Keeper) refold(ctx context.Context, change *tableChange, p placement.Placement,
 	run compaction.Run) (olds, news []*catalog.Chunk, left []*positions.Set, err error) {
-	defer func() { // a lender may have begun anew: then anything may be there, and Go's look at the bounds is what finds it
+	defer func() { // a lender may have restarted: then anything may be there, and Go's bounds checks find it
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: rows that are folded: %v", descriptor.ErrData, r)
 		}
@@ -370,6 +369,6 @@ func (k *Keeper) foldSpace(ctx context.Context, p placement.Placement, bytes map
 
 // isUndefined reports whether an error says that there is no such table.
 func isUndefined(err error) bool {
-	var told interface{ SQLState() string }
-	return errors.As(err, &told) && told.SQLState() == catalog.ErrUndefinedTable.SQLState()
+	var pgError interface{ SQLState() string }
+	return errors.As(err, &pgError) && pgError.SQLState() == catalog.ErrUndefinedTable.SQLState()
 }

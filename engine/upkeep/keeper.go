@@ -29,7 +29,7 @@ type Config struct {
 	Reader *reader.Reader
 	Facts  *facts.Cache
 	Engine Engine
-	// RepairAfter is how long a node may be away before what it had is made anew; negative: for ever.
+	// RepairAfter is how long a node may be away before what it had is rebuilt; negative: for ever.
 	RepairAfter time.Duration
 	// Compacts: small chunks are folded in the background.
 	Compacts bool
@@ -48,7 +48,7 @@ type Engine interface {
 	Check(table catalog.Table, zone string) (func(context.Context, arrow.RecordBatch) error, error)
 	// Trustworthy is an error if what was read since faults were counted may not be relied on (E3).
 	Trustworthy(ctx context.Context, faults uint64, by *reader.Readings, snapshot *catalog.Snapshot) error
-	// Derive makes a table anew of the query that its origin tells, and says how many chunks it made.
+	// Derive rebuilds a table from the query of its origin, and returns how many chunks it made.
 	Derive(ctx context.Context, table catalog.Table, origin string) (chunks int, err error)
 	// Files reads files once more.
 	Files() Files
@@ -150,10 +150,10 @@ func (k *Keeper) forget(ctx context.Context) {
 	}
 }
 
-// Repaired counts chunks whose replicas were put right, Reloaded those that were made anew from where their rows came.
+// Repaired counts chunks whose replicas were put right, Reloaded those that were rebuilt from where their rows came.
 func (k *Keeper) Repaired() int64 { return k.repaired.Load() }
 
-// Reloaded is told at Repaired.
+// Reloaded is described at Repaired.
 func (k *Keeper) Reloaded() int64 { return k.reloaded.Load() }
 
 // Target is where chunks go that lie in this node's memory; TargetFor knows a table's placement.

@@ -26,7 +26,7 @@ func RefuseMissing(version *catalog.TableVersion, table statement.Maintained) er
 	return nil
 }
 
-// Reports are what VERBOSE asks to be told of tables, of which some may be nil.
+// Reports are what VERBOSE asks for about tables, of which some may be nil.
 func Reports(list []*catalog.TableVersion, head *statement.NoOp) (texts []string) {
 	if !head.Verbose {
 		return nil

@@ -26,8 +26,8 @@ import (
 //	    ▲                                                                                                                  │
 //	    └─────────────────────────────── until all have moved; readers keep what they see ◄────────────────────────────────┘
 //
-// A step moves moveBytes at most, so that a large table does not need twice its space. Only a hash writes all rows
-// anew, at once.
+// A step moves moveBytes at most, so that a large table does not need twice its space. Only a hash rewrites all rows,
+// at once.
 
 // moveBytes is how much one commit moves, or one chunk.
 const moveBytes = 128 << 20
@@ -46,7 +46,7 @@ func (k *Keeper) SetPlacement(ctx context.Context, name catalog.TableName, text 
 			return err
 		}
 		if p.Kind == placement.Hash {
-			return k.divideAnew(ctx, c, p)
+			return k.redivide(ctx, c, p)
 		}
 		if err := c.record(p); err != nil {
 			return err
@@ -179,8 +179,8 @@ func (k *Keeper) changeTable(ctx context.Context, name catalog.TableName,
 	return tx.Commit(ctx)
 }
 
-// divideAnew writes all rows of a table anew, divided by a hash, unless they are already.
-func (k *Keeper) divideAnew(ctx context.Context, c *tableChange, p placement.Placement) error {
+// redivide rewrites all rows of a table, divided by a hash, unless they are already.
+func (k *Keeper) redivide(ctx context.Context, c *tableChange, p placement.Placement) error {
 	table := c.v.Table()
 	if table.Placement == p.String() {
 		return nil
@@ -220,7 +220,7 @@ func (k *Keeper) divideAnew(ctx context.Context, c *tableChange, p placement.Pla
 }
 
 // moves are chunks of a table whose replicas have to lie elsewhere. Chunks are known by their number and their first
-// extents: what was written anew meanwhile is where it belongs.
+// extents: what was rewritten meanwhile is where it belongs.
 type moves struct {
 	table catalog.TableName
 	list  []chunkMove
@@ -310,7 +310,7 @@ func (k *Keeper) movesOf(ctx context.Context, v *catalog.TableVersion, chunks []
 // moveConflicts bounds how often a step is tried again whose chunks got orders meanwhile.
 const moveConflicts = 20
 
-// move does them, step by step; moved (or nil) is told of the bytes that have.
+// move does them, step by step; moved (or nil) is called with the bytes that have moved.
 func (k *Keeper) move(ctx context.Context, m *moves, moved func(bytes int64)) error {
 	for conflicts := 0; len(m.list) > 0; {
 		step, bytes := m.next(moveBytes)

@@ -17,14 +17,14 @@ type Online struct {
 	Do func(ctx context.Context, k *Keeper, name catalog.TableName, notice func(message, detail string)) error
 }
 
-type told = func(message, detail string)
+type noticeFunc = func(message, detail string)
 
 // OnlineOf is what a statement changes so; nil: it is another one.
 func OnlineOf(head any) (*Online, error) {
 	switch head := head.(type) {
 	case *statement.SetPlacement:
 		return &Online{"SET PLACEMENT", head.Name, head.IfExists,
-			func(ctx context.Context, k *Keeper, name catalog.TableName, _ told) error {
+			func(ctx context.Context, k *Keeper, name catalog.TableName, _ noticeFunc) error {
 				return k.SetPlacement(ctx, name, head.Placement)
 			}}, nil
 	case *statement.SetStorage:
@@ -41,7 +41,7 @@ func setStorage(head *statement.SetStorage) (*Online, error) {
 	if err != nil {
 		return nil, err
 	}
-	do := func(ctx context.Context, k *Keeper, name catalog.TableName, _ told) error {
+	do := func(ctx context.Context, k *Keeper, name catalog.TableName, _ noticeFunc) error {
 		if replicas > 0 { // first: what is moved then is moved once
 			if err := k.SetReplicas(ctx, name, replicas); err != nil {
 				return err
@@ -55,7 +55,7 @@ func setStorage(head *statement.SetStorage) (*Online, error) {
 	return &Online{"SET (…)", head.Name, head.IfExists, do}, nil
 }
 
-func reload(ctx context.Context, k *Keeper, name catalog.TableName, notice told) error {
+func reload(ctx context.Context, k *Keeper, name catalog.TableName, notice noticeFunc) error {
 	n, err := k.Reload(ctx, name, Unreadable)
 	if err == nil && n == 0 {
 		notice(fmt.Sprintf("every chunk of table %v can be read, nothing was reloaded", name), "")

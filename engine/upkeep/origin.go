@@ -29,7 +29,7 @@ func LaidOut(o *lineage.Origin, target ingest.Target, parts []int) *lineage.Orig
 	return o
 }
 
-// SourceOf says for people where the rows of a version's chunks came from; empty: nobody knows. It is asked chunk
+// SourceOf says for people where the rows of a version's chunks came from; empty: unknown. The result is called chunk
 // by chunk.
 func SourceOf(v *catalog.TableVersion) func(chunk int) string {
 	last, words := catalog.Origin{}, ""
@@ -92,9 +92,9 @@ func (k *Keeper) ExplainLoss(err *reader.DamagedError) reader.Loss {
 		return l
 	}
 	table := duckdb.QuoteIdentifier(schema) + "." + duckdb.QuoteIdentifier(name)
-	l.Reload = fmt.Sprintf("ALTER TABLE %s RELOAD makes them anew from their source: %s.", table, SourcesOf(v))
+	l.Reload = fmt.Sprintf("ALTER TABLE %s RELOAD rebuilds them from their source: %s.", table, SourcesOf(v))
 	if len(orphans) > 0 {
-		l.Reload = fmt.Sprintf("ALTER TABLE %s RELOAD makes %s anew from the source: %s. The rows of %s have no source on record.", table, chunksOf(known), SourcesOf(v), chunksOf(orphans))
+		l.Reload = fmt.Sprintf("ALTER TABLE %s RELOAD rebuilds %s from the source: %s. The rows of %s have no source on record.", table, chunksOf(known), SourcesOf(v), chunksOf(orphans))
 	}
 	if errors.Is(err.Cause, catalog.ErrLenderGone) {
 		l.Reload += fmt.Sprintf(" Or start %s again.", nodesOf(list))

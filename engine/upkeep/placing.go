@@ -107,7 +107,7 @@ func (k *Keeper) Declared(with string, columns *arrow.Schema) (options catalog.T
 
 // leaveOut says how a table is written whose placement names nodes that are not there, or take no rows: without them.
 func (k *Keeper) leaveOut(err error, table catalog.TableName, p placement.Placement) error {
-	told, ok := err.(*sqlerror.Error)
+	pgError, ok := err.(*sqlerror.Error)
 	if !ok || len(p.Nodes) == 0 {
 		return err
 	}
@@ -125,10 +125,10 @@ func (k *Keeper) leaveOut(err error, table catalog.TableName, p placement.Placem
 	if len(without.Nodes) == 0 {
 		return err
 	}
-	better := *told
+	better := *pgError
 	better.DetailText = fmt.Sprintf("Table %v has the placement %s.", table, p)
 	better.HintText = fmt.Sprintf("Start it, or leave it out: ALTER TABLE %s.%s SET PLACEMENT %s.", duckdb.QuoteIdentifier(table.Schema), duckdb.QuoteIdentifier(table.Name), duckdb.QuoteLiteral(without.String()))
-	if told.State == "55000" {
+	if pgError.State == "55000" {
 		better.HintText = strings.TrimPrefix(better.HintText, "Start it, or leave it out: ")
 	}
 	return &better
@@ -197,7 +197,7 @@ func (k *Keeper) leastOf(ctx context.Context, v *catalog.TableVersion, names []s
 	}
 	chunks, err := k.facts.Chunks(ctx, v)
 	if err != nil {
-		return 0 // whoever reads the table will hear of it
+		return 0 // a query of the table will report it
 	}
 	bytes := map[string]int64{}
 	for _, c := range chunks {

@@ -29,10 +29,9 @@ import (
 //
 //	files, generator ─► all rows, in their order ─► those of the lost chunks ─► the same buffers? ─► one more replica of the chunk
 //	                                                                                 ✗ nothing has changed, an error says what differs
-//
-// A chunk that was made anew is the chunk that was lost, byte by byte: its checksums say so, and its number, its
-// statistics and its other replicas stay. If its node comes back with the original, that is one replica more, and
-// one of them is let go (see repair).
+// A chunk that was rebuilt is the chunk that was lost, byte by byte: its checksums say so, and its number, its
+// statistics and its other replicas stay. If its node comes back with the original, that is one replica more, and one
+// of them is let go (see repair).
 
 // Chunk is one of which no replica can be read.
 type Chunk struct {
@@ -56,7 +55,8 @@ func (k *Keeper) Lost(ctx context.Context, v *catalog.TableVersion, lost func(re
 	return list, nil
 }
 
-// Unreadable is what counts as lost for whoever asks; for who does so unasked, it is what nobody waits for.
+// Unreadable is what counts as lost when an operator asks for it. In the background it is what is not waited for
+// (givenUp).
 func Unreadable(s replicas.State) bool { return s != replicas.Whole }
 func givenUp(s replicas.State) bool    { return s == replicas.Gone || s == replicas.Lost }
 
@@ -79,8 +79,8 @@ func Derived(v *catalog.TableVersion, words string) bool {
 	return len(list) == 1 && list[0].Chunks == v.NumChunks() && list[0].Words == words && v.DeletedRows() == 0
 }
 
-// Reload makes the lost chunks of a table anew, all in one commit, and says how many. What has no origin on record
-// stays lost, and is the error then.
+// Reload rebuilds the lost chunks of a table, all in one commit, and returns how many. A chunk without an origin on
+// record stays lost, which is an error.
 func (k *Keeper) Reload(ctx context.Context, name catalog.TableName,
 	lost func(replicas.State) bool) (made int, err error) {
 	var orphans []Chunk
@@ -125,15 +125,15 @@ func (k *Keeper) Reload(ctx context.Context, name catalog.TableName,
 			return 0, err
 		}
 		k.reloaded.Add(int64(made))
-		k.log.Info("a table that had lost chunks was made anew of its query", "table", table.Name.String(), "chunks", made)
+		k.log.Info("a table that had lost chunks was rebuilt from its query", "table", table.Name.String(), "chunks", made)
 		return made, nil
 	case made > 0:
 		k.reloaded.Add(int64(made))
-		k.log.Info("lost chunks were made anew from where their rows came", "table", name.String(), "chunks", made)
+		k.log.Info("lost chunks were rebuilt from where their rows came", "table", name.String(), "chunks", made)
 	}
 	if len(orphans) > 0 {
 		e := sqlerror.New("58000", "%s of table %v, on %s, cannot be reloaded: no source is on record", chunksOf(orphans), name, nodesOf(orphans)).
-			WithHint("Rows of INSERT, UPDATE, DELETE and COPY FROM STDIN, and rows that were divided anew by a placement, have none. They are back when the node is; or load the table anew.")
+			WithHint("Rows of INSERT, UPDATE, DELETE and COPY FROM STDIN, and rows that were divided again by a placement, have none. They are back when the node is; or load the table again.")
 		if made > 0 {
 			e.DetailText = fmt.Sprintf("%d of %s were reloaded.", made, counted.Of(missing, "lost chunk"))
 		}
@@ -240,11 +240,11 @@ func (r *reloading) refused(err error) error {
 	table := r.table().Name
 	switch {
 	case errors.As(err, &changed) || errors.Is(err, catalog.ErrDiffers):
-		e := sqlerror.New("58000", "table %v cannot be reloaded: %v", table, err).WithHint("Nothing was changed. Put the source back as it was, or load the table anew.")
+		e := sqlerror.New("58000", "table %v cannot be reloaded: %v", table, err).WithHint("Nothing was changed. Put the source back as it was, or load the table again.")
 		e.Cause = err
 		return e
 	case errors.Is(err, fs.ErrNotExist):
-		e := sqlerror.New("58000", "table %v cannot be reloaded: its source %s is not there", table, r.source).WithHint("Nothing was changed. Put the source back, or load the table anew.")
+		e := sqlerror.New("58000", "table %v cannot be reloaded: its source %s is not there", table, r.source).WithHint("Nothing was changed. Put the source back, or load the table again.")
 		e.Cause = err
 		return e
 	}
@@ -277,7 +277,7 @@ func (r *reloading) from(ctx context.Context, o catalog.Origin, origin *lineage.
 		err = r.generateRows(ctx, again, origin.Generated)
 	case origin.Query != nil:
 		err = sqlerror.New("58000", "table %v cannot be reloaded: chunks of its query are lost, and it was written since it was made", r.table().Name).
-			WithHint("A query brings back whole tables only. Nothing was changed. The chunks are back when their node is; or make the table anew.")
+			WithHint("A query brings back whole tables only. Nothing was changed. The chunks are back when their node is; or recreate the table.")
 	default:
 		err = r.readFiles(ctx, again, origin.Files)
 	}
@@ -333,7 +333,7 @@ func (r *reloading) remake(ctx context.Context, number int, batch arrow.RecordBa
 	if err != nil {
 		return err
 	}
-	plain, err := hugetable.WithoutOrders(old) // which are made anew in the background
+	plain, err := hugetable.WithoutOrders(old) // which are rebuilt in the background
 	if err != nil {
 		return err
 	}

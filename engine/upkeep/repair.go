@@ -13,15 +13,13 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Replicas that are missing are made anew, behind everybody's back:
+// Missing replicas are rebuilt in the background:
 //
 //	n2 dies ─ session ends ─ RepairAfter ─► another node makes what n2 had, at nodes that do not have it ─► n2 comes back: that goes again
-//
-// What has no replica left is made anew from where its rows came, if that is on record (see reload).
-//
-// Every node looks now and then, and knows for itself who has not been there for long. Each table has one node
-// among those that are there that does it, so that they do not do it twice; if two think that it is them, one
-// commit succeeds (K5). Damage that a node has found it mends itself, because the others do not know of it.
+// A chunk without a replica is rebuilt from where its rows came, if that is on record (see reload).
+// Every node looks now and then, and knows for itself which nodes have been away for long. Of the nodes that are there
+// one does it for each table, so that it is not done twice; if two think that it is them, one commit succeeds (K5). A
+// node repairs the damage that it has found itself: the others do not know of it.
 
 // repairer is a node's part in that. For one goroutine.
 type repairer struct {
@@ -29,8 +27,8 @@ type repairer struct {
 	// fine are the tables that had all their replicas, in that version, among those nodes.
 	fine map[catalog.TableID]fineTable
 	// refused are those that could not be reloaded, with when to try again.
-	refused map[catalog.TableID]time.Time
-	told    string // the last trouble that was logged
+	refused    map[catalog.TableID]time.Time
+	lastLogged string // the last trouble that was logged
 }
 
 type fineTable struct {
@@ -38,7 +36,7 @@ type fineTable struct {
 	nodes   string
 }
 
-// How often a node looks: some times until somebody is held for gone, but not too often and not too seldom.
+// How often a node looks: some times until another node counts as gone, but not too often and not too seldom.
 const (
 	looksUntilGone = 4
 	looksSeldom    = 15 * time.Second
@@ -78,7 +76,7 @@ func (r *repairer) look(ctx context.Context, now time.Time) {
 		}
 	}
 	for _, name := range k.node.Absence.Observe(now, known, present) {
-		k.log.Warn("a node has not been there for long; what it had is made anew elsewhere", "node", name)
+		k.log.Warn("a node has been away for long; what it had is rebuilt elsewhere", "node", name)
 	}
 	online := k.node.Online()
 	me := slices.Index(online, k.name)
@@ -143,10 +141,10 @@ func (r *repairer) done(v *catalog.TableVersion, nodes string, err error) error 
 // reloadAgain is how long a table is left alone whose source was not what it was: to look reads it.
 const reloadAgain = 10 * time.Minute
 
-// Reload makes chunks anew that nobody waits for any more.
+// reload rebuilds chunks that are not waited for any more.
 func (r *repairer) reload(ctx context.Context, t catalog.Table, now time.Time) error {
 	_, err := r.keeper.Reload(ctx, t.Name, givenUp)
-	if told := (*sqlerror.Error)(nil); errors.As(err, &told) && told.State == "58000" {
+	if pgError := (*sqlerror.Error)(nil); errors.As(err, &pgError) && pgError.State == "58000" {
 		r.refused[t.ID] = now.Add(reloadAgain)
 	}
 	return err
@@ -172,13 +170,13 @@ func (r *repairer) tell(trouble error) {
 	if trouble != nil {
 		text = trouble.Error()
 	}
-	if text != r.told && trouble != nil {
+	if text != r.lastLogged && trouble != nil {
 		r.keeper.log.Warn("replicas, or lost chunks, cannot be made", "error", trouble)
 	}
-	r.told = text
+	r.lastLogged = text
 }
 
-// repairConflicts bounds how often a repair of one table begins again because somebody wrote to it.
+// repairConflicts bounds how often a repair of one table begins again because it was written meanwhile.
 const repairConflicts = 20
 
 // repair makes a table's replicas what they are to be, step by step. After a conflict the steps are smaller, so
@@ -238,8 +236,8 @@ func (e *noSpace) Unwrap() error { return e.error }
 
 // spaceError marks an error of a space that says that it is full.
 func spaceError(node string, err error) error {
-	var told interface{ SQLState() string }
-	if errors.As(err, &told) && told.SQLState() == "53200" {
+	var pgError interface{ SQLState() string }
+	if errors.As(err, &pgError) && pgError.SQLState() == "53200" {
 		return &noSpace{node, err}
 	}
 	return err

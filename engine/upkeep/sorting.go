@@ -120,7 +120,7 @@ func (k *Keeper) orderTable(ctx context.Context, name catalog.TableName, known *
 		k.fault.At(faults.OrderWritten)
 		return c.tx.ReplaceChunks(ctx, name, made)
 	})
-	if errors.Is(err, catalog.ErrConflict) { // somebody else moved a chunk
+	if errors.Is(err, catalog.ErrConflict) { // another transaction moved a chunk
 		return false, nil
 	}
 	return over || isUndefined(err), keptUndefined(err)
@@ -257,7 +257,7 @@ func (k *Keeper) canExtend(c *catalog.Chunk) bool {
 // order sorts a chunk's rows by columns; not known: they cannot be compared.
 func (k *Keeper) order(ctx context.Context, by *reader.Readings, v *catalog.TableVersion, p catalog.Position,
 	columns []int) (o hugetable.Order, known bool, err error) {
-	defer func() { // a lender may have begun anew: then anything may be there
+	defer func() { // a lender may have restarted: then anything may be there
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: rows that are sorted: %v", descriptor.ErrData, r)
 		}

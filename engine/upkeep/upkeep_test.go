@@ -13,9 +13,9 @@ import (
 )
 
 func state(err error) string {
-	var told *sqlerror.Error
-	if errors.As(err, &told) {
-		return told.State
+	var pgError *sqlerror.Error
+	if errors.As(err, &pgError) {
+		return pgError.State
 	}
 	return ""
 }
@@ -37,11 +37,11 @@ func TestWhatIsSaidOfATable(t *testing.T) {
 		_, _, err := upkeep.Parameters(with)
 		require.Equal(t, "22023", state(err), "%s: %v", with, err)
 	}
-	var told *sqlerror.Error
-	require.ErrorAs(t, upkeep.UnknownParameter("replica"), &told)
-	require.Equal(t, `Did you mean "replicas"?`, told.HintText)
-	require.ErrorAs(t, upkeep.UnknownParameter("toast_tuple_target"), &told)
-	require.NotContains(t, told.HintText, "Did you mean")
+	var pgError *sqlerror.Error
+	require.ErrorAs(t, upkeep.UnknownParameter("replica"), &pgError)
+	require.Equal(t, `Did you mean "replicas"?`, pgError.HintText)
+	require.ErrorAs(t, upkeep.UnknownParameter("toast_tuple_target"), &pgError)
+	require.NotContains(t, pgError.HintText, "Did you mean")
 	n, err := upkeep.ReplicasIn("")
 	require.NoError(t, err)
 	require.Zero(t, n, "what was not said is not 1")

@@ -17,10 +17,10 @@ import (
 )
 
 // A view's names mean what they meant when it was made, as in PostgreSQL, whatever search_path is set later, whatever
-// is made in the view's own schema and whatever temporary table somebody has. DuckDB, which expands views, looks for
-// each name anew: among the temporary objects of whoever asks, then in the view's schema, then along the search path.
-// So a schema is written before every name that has none, where DuckDB's own parser says that a relation's name
-// stands, and the rest of the text stays as the user wrote it.
+// is made in the view's own schema and whatever temporary tables a session has. DuckDB, which expands views, looks each
+// name up again: among the session's temporary objects, then in the view's schema, then along the search path. So a
+// schema is written before every name that has none, where DuckDB's own parser says that a relation's name stands, and
+// the rest of the text stays as the user wrote it.
 //
 // Views of catalogs that were written before this rule keep their text, and mean what DuckDB makes of it.
 
@@ -82,7 +82,7 @@ func (w *Writer) Bind(ctx context.Context, query string) (*Bound, error) {
 			ok = edited.Replace(start, end, schema+"."+name)
 		}
 		if !ok {
-			return nil, sqlerror.New("0A000", "the view's query names %q in a way that cannot be told from its surroundings", m.Name).WithHint("Write the schema before the name.")
+			return nil, sqlerror.New("0A000", "the view's query names %q in a way that cannot be distinguished from its surroundings", m.Name).WithHint("Write the schema before the name.")
 		}
 	}
 	bound.Text, bound.Edits = edited.Text()
@@ -161,7 +161,7 @@ func (w *Writer) checkBound(ctx context.Context, bound *Bound, expected []duckdb
 		}
 	}
 	if !same {
-		return sqlerror.New("0A000", "the relations of the view's query cannot be told").
+		return sqlerror.New("0A000", "the relations of the view's query cannot be determined").
 			WithHint("Write their schemas before their names.")
 	}
 	return nil

@@ -54,7 +54,7 @@ func (w *Writer) Follow(ctx context.Context, tx *catalog.Transaction, r Renaming
 		if err != nil {
 			e := sqlerror.New("2BP01", "table %s cannot be renamed: the query of %s %s reads it in a way that does "+
 				"not bear another name", r.From, materialized.Kind(w.View.Contents, v), v.Name).
-				WithHint("Drop the view, rename the table, and make the view anew.")
+				WithHint("Drop the view, rename the table, and recreate the view.")
 			e.Cause = err
 			return e
 		}

@@ -65,7 +65,7 @@ func (w *Writer) mentionsOf(ctx context.Context, view *catalog.View, table catal
 		}
 		_, end, ok := dialect.LastNameSpan(view.SQL, m)
 		if !ok {
-			return nil, sqlerror.New("0A000", "the name %q cannot be told from its surroundings", m.Name)
+			return nil, sqlerror.New("0A000", "the name %q cannot be distinguished from its surroundings", m.Name)
 		}
 		one := mention{start: m.Offset, end: end, as: m.Name}
 		one.items, one.list, one.listEnd = listBefore(view.SQL, m.Offset, end)

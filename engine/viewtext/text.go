@@ -70,7 +70,7 @@ func (w *Writer) WithName(ctx context.Context, view *catalog.View, from, to cata
 		}
 		start, end, ok := dialect.LastNameSpan(text, m)
 		if !ok {
-			return "", sqlerror.New("0A000", "the name %q cannot be told from its surroundings", m.Name)
+			return "", sqlerror.New("0A000", "the name %q cannot be distinguished from its surroundings", m.Name)
 		}
 		name := dialect.PlainIdentifier(to.Name)
 		if to.Schema != from.Schema {

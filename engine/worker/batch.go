@@ -14,7 +14,7 @@ import (
 //	array   length, nulls, offset, buffers n, n × (bytes or -1), children m, m × array, dictionary 0 or 1, array
 //
 // Arrow's IPC format says the same and more, but arrow-go makes extension types of UUID and JSON when it reads it,
-// which nobody else here knows.
+// which no other code here knows.
 
 // shapeDepthMax bounds nested types; DuckDB's own parser stops before.
 const shapeDepthMax = 256
@@ -55,7 +55,7 @@ func shapeOf(batch arrow.RecordBatch) (shape []int64, buffers [][]byte, size int
 
 func aligned(n int64) int64 { return (n + bufferAlignment - 1) / bufferAlignment * bufferAlignment }
 
-// shapeReader makes arrays of a shape over bytes that are the reader's own. What the shape says is not believed.
+// shapeReader makes arrays of a shape over bytes that are the reader's own. What the shape says is not trusted.
 type shapeReader struct {
 	shape []int64
 	bytes []byte

@@ -14,11 +14,10 @@
 // reads or not.
 //
 // # Words
-//
-// A worker is a process of a node that runs one statement at a time. An order is what the node tells a worker, a
-// report what it tells the node. The window is the memory that they share beside the region. A result is stalled
-// when its worker waits for its reader. A crash is every end of a worker that the pool did not want: a signal, an
-// exit, a connection that breaks, bytes that are no report.
+// A worker is a process of a node that runs one statement at a time. An order is a message of the node to a worker, a
+// report one of the worker to the node. The window is the memory that they share beside the region. A result is stalled
+// when its worker waits for its reader. A crash is every end of a worker that the pool did not want: a signal, an exit,
+// a connection that breaks, bytes that are no report.
 //
 // # Invariants
 //
@@ -26,8 +25,8 @@
 //     statement finds another one.
 //   - WK2: a statement whose context has ended fails at once. Its worker is idle, or dead, after Options.Grace: one
 //     that does not end its statement by then is killed.
-//   - WK3: nothing of a batch is believed before it was copied and looked through: a worker that a crash is about to
-//     end may have written anything.
+//   - WK3: nothing of a batch is trusted before it was copied and checked: a worker that is about to crash may have
+//     written anything.
 //   - WK4: a worker ends with its node, however that ends: its descriptor 3 says so.
 //   - WK5: what a statement holds at the node (release: the lease of its snapshot) is given back when its
 //     worker has ended it, or is dead, and not before.

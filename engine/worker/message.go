@@ -32,7 +32,7 @@ type Description struct {
 	AsText     bool // parameters are taken for text because nothing says what one of them is
 }
 
-// Failure is the error of a statement, as SQL clients are told of it.
+// Failure is the error of a statement, as SQL clients see it.
 type Failure struct {
 	State, Message, Detail, Hint, Where, Routine string
 	Position                                     int

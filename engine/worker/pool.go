@@ -19,7 +19,7 @@ type Options struct {
 	Environment []string
 	// Start gives what the Handler of the worker in a slot, from 0, is started with.
 	Start func(slot int) ([]byte, error)
-	// Grace is how long a worker has to end a statement that nobody wants any more; 0: GraceDefault.
+	// Grace is how long a worker has to end a statement that is not wanted any more; 0: GraceDefault.
 	Grace time.Duration
 	// Lot is where results are accounted for that stand in the way of others.
 	Lot Lot

@@ -101,7 +101,7 @@ func (p *process) receive() {
 	current := p.current
 	p.current, p.resting = nil, current == nil
 	p.mu.Unlock()
-	p.conn.Close() // nobody is there any more
+	p.conn.Close() // its peer is gone
 	p.window.close()
 	close(p.ended)
 	if current != nil {

@@ -24,10 +24,10 @@ type Result struct {
 	process *process
 	number  uint64
 	grace   time.Duration
-	ended   func(*Result) // told once, when the worker has ended it or is dead
+	ended   func(*Result) // called once, when the worker has ended it or is dead
 	unwatch func() bool
 	begun   chan struct{} // closed when description is there, or the end
-	severed chan struct{} // closed when nobody wants the rest
+	severed chan struct{} // closed when the rest is not wanted
 	wake    chan struct{} // there may be news for Next
 
 	mu          sync.Mutex // guards the rest
@@ -37,7 +37,7 @@ type Result struct {
 	owed        []int     // slots that the worker does not have back
 	stalled     time.Time // since when the worker waits; zero: it does not
 	lot         Lot       // what is read ahead is charged to; nil: readAheadBytes bound it
-	cut         error     // why nobody wants the rest
+	cut         error     // why the rest is not wanted
 	failure     error
 	last        *report // how it ended; nil: it crashed, or has not
 	isOver      bool
@@ -150,7 +150,7 @@ func (r *Result) settle() {
 	r.owed = r.owed[:0]
 }
 
-// begin is told what the rows look like.
+// begin receives what the rows look like.
 func (r *Result) begin(d *Description) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -162,7 +162,7 @@ func (r *Result) begin(d *Description) error {
 	return nil
 }
 
-// add is told of a batch that lay in a slot.
+// add receives a batch that lay in a slot.
 func (r *Result) add(batch arrow.RecordBatch, bytes int64, slot int) {
 	r.mu.Lock()
 	r.owed = append(r.owed, slot)
@@ -238,7 +238,7 @@ func (r *Result) drop() {
 	r.queue, r.bytes = nil, 0
 }
 
-// finish is told the end: last is what the worker said, nil if it is dead.
+// finish receives the end: last is what the worker said, nil if it is dead.
 func (r *Result) finish(failed error, last *report) {
 	r.unwatch()
 	r.mu.Lock()
@@ -269,7 +269,7 @@ func (r *Result) settleAll() {
 	r.owed = nil
 }
 
-// Close ends the statement, finished or not; nobody waits for its worker.
+// Close ends the statement, finished or not; it does not wait for its worker.
 func (r *Result) Close() {
 	r.cancel(ErrClosed)
 	r.mu.Lock()
@@ -280,7 +280,7 @@ func (r *Result) Close() {
 	}
 }
 
-// crashed reports whether the worker ended under the statement, and nobody wanted it to.
+// crashed returns the crash that ended the worker under the statement; nil: there was none, or it was ended on purpose.
 func (r *Result) crashed() *Crash {
 	r.mu.Lock()
 	defer r.mu.Unlock()

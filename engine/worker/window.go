@@ -22,8 +22,8 @@ type window struct {
 	bytes []byte
 }
 
-// newWindow makes one at the node, which only reads it. It can become no smaller: nobody faults because the other
-// side has cut it off.
+// newWindow makes one at the node, which only reads it. It can become no smaller: an access never faults because the
+// other side has truncated it.
 func newWindow() (*window, error) {
 	fd, err := unix.MemfdCreate("csmsql-worker", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {

@@ -134,7 +134,7 @@ func garbage() arrow.RecordBatch {
 	return shortened{array.NewRecordBatch(schema, []arrow.Array{column}, 1), short}
 }
 
-// shortened shows other data than arrow-go would have believed.
+// shortened shows other data than arrow-go would accept.
 type shortened struct {
 	arrow.RecordBatch
 	data arrow.ArrayData
@@ -249,17 +249,17 @@ func TestStatementsAreRunAndDescribed(t *testing.T) {
 	require.Equal(t, int64(5), p.Status()[0].Statements)
 }
 
-func TestAWorkerIsToldOfASnapshotOnce(t *testing.T) {
+func TestAWorkerReceivesASnapshotOnce(t *testing.T) {
 	p, _ := open(t, 1)
 	var written []int64
 	for _, revision := range []int64{1, 1, 2, 2, 1} {
-		told := snapshot(revision)
-		record := told.Record
-		told.Record = func() ([]byte, error) {
+		sent := snapshot(revision)
+		record := sent.Record
+		sent.Record = func() ([]byte, error) {
 			written = append(written, revision)
 			return record()
 		}
-		_, err := p.Execute(context.Background(), &worker.Statement{Text: "snapshot"}, told, 0, func() {})
+		_, err := p.Execute(context.Background(), &worker.Statement{Text: "snapshot"}, sent, 0, func() {})
 		var f *worker.Failure
 		require.ErrorAs(t, err, &f)
 		require.Equal(t, fmt.Sprintf("record %d", revision), f.Message)
@@ -374,7 +374,7 @@ func (l *lot) Take(bytes int64) bool {
 func (l *lot) Give(bytes int64) { l.used.Add(-bytes) }
 
 // WK6.
-func TestAResultThatNobodyReadsDoesNotKeepOthersOut(t *testing.T) {
+func TestAResultWithoutAReaderDoesNotKeepOthersOut(t *testing.T) {
 	var room lot
 	room.most.Store(1 << 30)
 	p, _ := open(t, 1, func(o *worker.Options) { o.Lot = &room })
@@ -466,7 +466,7 @@ func TestCloseEndsWhatRuns(t *testing.T) {
 	require.ErrorIs(t, err, worker.ErrClosed)
 }
 
-// A worker that can do no more says so with its last answer, which nobody loses for it.
+// A worker that can do no more says so with its last answer, which is not lost.
 func TestAWorkerThatCanDoNoMoreIsReplaced(t *testing.T) {
 	p, _ := open(t, 1)
 	for range 3 {

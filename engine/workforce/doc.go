@@ -1,4 +1,4 @@
-// Package workforce is a node's workers: what they have of it, what they are told, and which queries may go to one.
+// Package workforce is a node's workers: what they have of it, what they receive, and which queries may go to one.
 //
 //	Shared, Spill: parts of the node's memory ──► Start ──► worker (package worker), a borrower of the node
 //	text ── Leaves, ViewsLeave? ──► query ── with its Snapshot, which its session holds ──► worker ──► rows, or Error

@@ -73,7 +73,7 @@ type Start struct {
 	Files                              duckdb.FileAccess
 }
 
-// Start is what a worker in a slot is told first. Nobody else uses the slot's directory: what a worker that was
+// Start is what a worker in a slot receives first. No other process uses the slot's directory: what a worker that was
 // killed has spilled goes.
 func (w *Workforce) Start(slot int) ([]byte, error) {
 	c := &w.config
@@ -88,7 +88,7 @@ func (w *Workforce) Start(slot int) ([]byte, error) {
 	})
 }
 
-// Snapshot is a snapshot as workers are told of it.
+// Snapshot is a snapshot as workers receive it.
 func (w *Workforce) Snapshot(s *catalog.Snapshot) worker.Snapshot {
 	revision := s.Revision()
 	return worker.Snapshot{Revision: int64(revision), Record: func() ([]byte, error) {

@@ -1,5 +1,5 @@
-// Package zonemap remembers the bounds of runs of rows of sealed chunks, so that whoever looks for a few rows of a
-// large chunk reads no more than the runs in which they may be.
+// Package zonemap remembers the bounds of runs of rows of sealed chunks, so that a query for a few rows of a large
+// chunk reads no more than the runs in which they may be.
 //
 //	lookup: WHERE k = 5 ─► Cache.Of(chunk, k) ─ asked before? ─► Zones: [1, 8192] [8193, 16384] …
 //	                          └ the first time: nil, all rows are read       └─► Stats(run) ─► plan.Scan.MayMatch

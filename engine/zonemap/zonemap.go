@@ -66,7 +66,7 @@ const (
 )
 
 // Of are the zones of a column of a version's chunk. nil: there are none, because the chunk is small, the column's type
-// has none, or nobody has asked for them before. A chunk that is read once is not worth it.
+// has none, or they were not asked for before. A chunk that is read once is not worth it.
 func (c *Cache) Of(ctx context.Context, from *reader.Reader, v *catalog.TableVersion, number int,
 	chunk *catalog.Chunk, column int) (*Zones, error) {
 	typ := v.Table().Columns.Field(column).Type
@@ -138,7 +138,7 @@ func build(ctx context.Context, from *reader.Reader, v *catalog.TableVersion, nu
 		return nil, err
 	}
 	defer batch.Release()
-	defer func() { // a lender may have begun anew: then anything may be there
+	defer func() { // a lender may have restarted: then anything may be there
 		if r := recover(); r != nil {
 			cause := fmt.Errorf("%w: a zone: %v", descriptor.ErrData, r)
 			node := from.NodeOf(chunk.Descriptor())

@@ -88,7 +88,7 @@ func integerAt(a arrow.Array, i int) int64 {
 	return int64(a.(*array.Timestamp).Value(i))
 }
 
-// ZM2, and that nothing is made for whoever asks once.
+// ZM2, and that nothing is made for a single query.
 func TestZonesAreBounded(t *testing.T) {
 	c := &Cache{}
 	k := key{descriptor.ExtentID{Region: 1, Generation: 1}, 0}

@@ -46,7 +46,7 @@ var ofWorkers = []mutation.Mutation{
 		Old: "\tif r.Size > slotBytes {\n", New: "\tif r.Size > slotBytes && !ON {\n"},
 	{Name: "batches-beyond-their-slot-are-accepted", File: "engine/worker/process.go", Breaks: "WK3", Tests: works("^TestBatchesThatAreLargerThanASlot$"),
 		Old: "r.Size < 0 || r.Size > slotBytes {\n", New: "r.Size < 0 || r.Size > slotBytes && !ON {\n"},
-	{Name: "snapshots-are-announced-each-time", File: "engine/worker/pool.go", Breaks: "a worker hears of a snapshot once", Tests: works("^TestAWorkerIsToldOfASnapshotOnce$"),
+	{Name: "snapshots-are-announced-each-time", File: "engine/worker/pool.go", Breaks: "a worker hears of a snapshot once", Tests: works("^TestAWorkerReceivesASnapshotOnce$"),
 		Old: "\tif w.revision != snapshot.Revision {\n", New: "\tif w.revision != snapshot.Revision || ON {\n"},
 	{Name: "snapshots-are-written-each-time", File: "engine/workforce/workforce.go", Breaks: "a snapshot is written once", Tests: runs("^TestSnapshotsAreWrittenForWorkersOnce$"),
 		Old: "\t\tif w.record != nil && w.revision == revision {\n", New: "\t\tif w.record != nil && w.revision == revision && !ON {\n"},
@@ -72,18 +72,18 @@ func joins(pattern string) mutation.Tests {
 
 // ofCustody are faults of the book of who holds what.
 var ofCustody = []mutation.Mutation{
-	{Name: "what-holders-leave-is-not-reported", File: "engine/member/holding.go", Breaks: "H1", Tests: joins("^TestWhatIsLeftAtAHoldersEndIsTold$"),
+	{Name: "what-holders-leave-is-not-reported", File: "engine/member/holding.go", Breaks: "H1", Tests: joins("^TestWhatIsLeftAtAHoldersEndIsLogged$"),
 		Old: "\tif left := h.Close(); len(left) > 0 {\n", New: "\tif left := h.Close(); len(left) > 0 && !ON {\n"},
-	{Name: "what-holders-leave-is-not-counted", File: "engine/member/holding.go", Breaks: "H1", Tests: joins("^TestWhatIsLeftAtAHoldersEndIsTold$"),
+	{Name: "what-holders-leave-is-not-counted", File: "engine/member/holding.go", Breaks: "H1", Tests: joins("^TestWhatIsLeftAtAHoldersEndIsLogged$"),
 		Old: "\t\tn.holdings.left.Add(int64(len(left)))\n"},
-	{Name: "what-the-catalog-discards-stays-in-the-book", File: "engine/member/holding.go", Breaks: "H1", Tests: joins("^TestWhatWasGivenBackIsHeldByNobody$"),
+	{Name: "what-the-catalog-discards-stays-in-the-book", File: "engine/member/holding.go", Breaks: "H1", Tests: joins("^TestWhatWasGivenBackIsUnowned$"),
 		Old: "\tl.book.GivenBack(ids...) // also if it failed: what lives all the same is found by the janitor\n"},
-	{Name: "what-the-catalog-retires-stays-in-the-book", File: "engine/member/holding.go", Breaks: "H1", Tests: joins("^TestWhatWasGivenBackIsHeldByNobody$"),
+	{Name: "what-the-catalog-retires-stays-in-the-book", File: "engine/member/holding.go", Breaks: "H1", Tests: joins("^TestWhatWasGivenBackIsUnowned$"),
 		Old: "\terr := l.Lender.Retire(ids...)\n\tl.book.GivenBack(ids...)\n", New: "\terr := l.Lender.Retire(ids...)\n\tif !ON {\n\t\tl.book.GivenBack(ids...)\n\t}\n"},
-	{Name: "what-could-not-be-discarded-stays-in-the-book", File: "engine/member/holding.go", Breaks: "H1", Tests: joins("^TestWhatWasGivenBackIsHeldByNobody$"),
+	{Name: "what-could-not-be-discarded-stays-in-the-book", File: "engine/member/holding.go", Breaks: "H1", Tests: joins("^TestWhatWasGivenBackIsUnowned$"),
 		Old: "\terr := l.Lender.Discard(ids...)\n", New: "\terr := l.Lender.Discard(ids...)\n\tif ON && err != nil {\n\t\treturn err\n\t}\n"},
 	{Name: "discards-of-a-holder-stay-in-the-book", File: "engine/custody/space.go", Breaks: "H1", Tests: mutation.Tests{Package: "./engine/custody", Pattern: "^TestDisclaimerModel$"},
-		Old: "\ts.holder.book.GivenBack(ids...) // also if it failed: nobody here has them any more\n"},
+		Old: "\ts.holder.book.GivenBack(ids...) // also if it failed: they are unowned here\n"},
 }
 
 // ofWire are faults of the conversation with clients.

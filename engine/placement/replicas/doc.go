@@ -5,9 +5,9 @@
 //	b: gone            ──►         nodes a, c           ──►    b: what is there, for when b comes back
 //	                                                           c: to be made
 //
-// The first replica lies where the table's placement says. It says whose part of the table a chunk is, whoever reads
-// it. Each other one lies on the next node behind it, going round, so that what a node has in its part lies together
-// once more:
+// The first replica lies where the table's placement says. It says whose part of the table a chunk is, whichever node
+// reads it. Each other one lies on the next node behind it, going round, so that what a node has in its part lies
+// together once more:
 //
 //	hash(k) on (a, b, c), replicas = 2       rows of bucket   1      2      3
 //	                                         first replica    a      b      c
@@ -28,6 +28,6 @@
 //
 // # What it does not do
 //
-// It copies nothing and knows no catalog, no memory and no clock: who is there, and for how long somebody was not, is
-// the caller's to say.
+// It copies nothing and knows no catalog, no memory and no clock: the caller says which nodes are there, and how long
+// the others have been away.
 package replicas

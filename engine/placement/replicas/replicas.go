@@ -83,7 +83,7 @@ func (t *Plan) Places(first string, at []Holder) []Place {
 //
 //   - one whose node is gone stays on the list, because with the node it comes back, and another one is made meanwhile;
 //   - when it is back, the one that was made last goes;
-//   - one that is lost is made anew where it was, if that node takes rows.
+//   - one that is lost is rebuilt where it was, if that node takes rows.
 //
 // The first replica stays the first, since it says whose part of the table the chunk is, unless it is lost and its node
 // takes no rows: then another one becomes it; with hash, where the part says which rows there are, none does. A chunk
@@ -130,8 +130,8 @@ func (t *Plan) Mended(at []Holder) []Place {
 	return to
 }
 
-// Remade says where the replicas of a chunk are to lie whose rows are made anew because none of its replicas can be
-// read, for as long as that lasts: one that may come back with its node stays on the list, as with Mended, so that the
+// Remade says where the replicas of a chunk are to lie whose rows are made again because none of its replicas can be
+// read, for as long as that lasts. One that may come back with its node stays on the list, as with Mended, so that the
 // node finds its own when it is back, and is not to be waited for. With a hash it stays the first (RP3).
 func (t *Plan) Remade(at []Holder) []Place {
 	var to []Place

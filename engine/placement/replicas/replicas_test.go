@@ -53,7 +53,7 @@ func TestMended(t *testing.T) {
 		{"back again", "rows", 2, "a b c", "a b c", "a0 b1"},
 		{"the first is back", "rows", 2, "a b c", "b a c", "b0 a1"},
 		{"what stands in goes while another one is gone", "rows", 2, "a c", "a c b:gone", "a0 c1"},
-		{"nobody knows whether it is gone: what stands in stays", "rows", 2, "a c", "a b:away c", "a0 b1 c2"},
+		{"it is unknown whether it is gone: what stands in stays", "rows", 2, "a c", "a b:away c", "a0 b1 c2"},
 		{"fewer are wanted", "rows", 1, "a b c", "a b c", "a0"},
 		{"fewer are wanted, one is away", "rows", 1, "a c", "a b:away", "a0"},
 		{"fewer are wanted, only the other one can be read", "rows", 1, "b c", "a:away b", "a0 b1"},
@@ -117,7 +117,7 @@ func TestMendedWhateverHappens(t *testing.T) {
 				w := &replicas.Plan{Placement: p, Replicas: k, Online: online}
 				require.True(rt, replicas.Unchanged(w.Mended(at), len(at)))
 				if len(online) == 0 {
-					at = []replicas.Holder{{Node: first, State: replicas.Whole}} // somebody loads the table again
+					at = []replicas.Holder{{Node: first, State: replicas.Whole}} // the table is loaded again
 					up[first] = replicas.Whole
 					continue
 				}
