@@ -7,9 +7,9 @@ import "context"
 func (t *Transaction) ByRows() bool { return t.byRows() }
 
 // Advance moves the transaction to a later snapshot, as if it had done there what it has done; points, marked in it
-// before, are moved along. What others have committed since and does not go together with it is the error of Commit,
-// which then would say it too, and nothing has changed. Requires: ByRows. The snapshot takes the place of the one that
-// the transaction began on.
+// before, are moved along. If what others have committed since does not go together with it, the error is the one that
+// Commit would return, and nothing has changed. Requires: ByRows. The snapshot takes the place of the one that the
+// transaction began on.
 //
 //	base ──── append x ───► own               rows 0 1 x
 //	 └─────── append y ───► to                rows 0 1 y
@@ -43,7 +43,7 @@ func (t *Transaction) Advance(ctx context.Context, to *Snapshot, points ...*Save
 	return nil
 }
 
-// GoesBehind is the error that Advance to the snapshot would be, nil if none.
+// GoesBehind returns the error that Advance to the snapshot would return.
 func (t *Transaction) GoesBehind(ctx context.Context, to *Snapshot) error {
 	if to.Contents == t.base {
 		return nil
@@ -52,8 +52,8 @@ func (t *Transaction) GoesBehind(ctx context.Context, to *Snapshot) error {
 	return err
 }
 
-// behind is what the transaction sees when what it has done is done to later contents, held against what others have
-// done as a commit is.
+// behind applies the transaction's changes to later contents, and checks them against other changes as a commit is
+// checked.
 func (t *Transaction) behind(ctx context.Context, to *Contents) (*Contents, error) {
 	if t.own == t.base {
 		return to, nil
@@ -77,7 +77,7 @@ func (t *Transaction) behind(ctx context.Context, to *Contents) (*Contents, erro
 	return own, nil
 }
 
-// pointBehind is what a savepoint marks when it is marked in later contents.
+// pointBehind returns a savepoint's contents on top of later ones.
 func (t *Transaction) pointBehind(ctx context.Context, p *Savepoint, to *Contents) (*Contents, error) {
 	if p.own == t.base {
 		return to, nil

@@ -187,8 +187,8 @@ func (c *Catalog) begin(ctx context.Context) error {
 type reading struct {
 	catalog  *Catalog
 	revision Revision // of the store
-	// contents have the revision of the last commit, as those have that other nodes made of it: a later one, of the
-	// scan, would be one that the others reach with the next commit only (K7).
+	// contents have the revision of the last commit, as they have at the other nodes. The scan's revision may be later:
+	// the others reach it only with the next commit (K7).
 	contents *Contents
 	names    map[TableName]Revision
 	regions  map[memregion.RegionID]*RegionRecord
@@ -318,8 +318,8 @@ func (c *Catalog) Revision() Revision {
 	return c.mu.current.contents.revision
 }
 
-// Page implements Pages from the store; it also serves borrowers. A node that was given up and has not heard of it has
-// no leases any more: that a page of its snapshots is gone is its own end, and no loss.
+// Page implements Pages from the store; it also serves borrowers. A node that was given up, and does not know it yet,
+// has no leases any more: if a page of its snapshots is gone, no table is damaged.
 func (c *Catalog) Page(ctx context.Context, id PageID) ([]byte, error) {
 	item, ok, err := c.store.Get(ctx, keys.Page(id))
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/csmsql/csmsql/internal/persistent"
 )
 
-// chain is states in the order in which they were current, of which every version is kept. No version comes back when
-// it is gone, because each commit makes new ones: so those states of a chain that have it follow each other, and what a
-// state more or less changes is what it does not share with its neighbours.
+// chain is states in the order in which they were current, of which every version is kept. A version that is gone does
+// not come back: each commit makes new ones. So the states of a chain that have it follow each other, and adding or
+// removing a state only affects the versions that it does not share with its neighbours.
 //
 //	states   7 ────────── 9 ────────── 12      those in between are neither current nor leased
 //	last     a1, b4       a2, a3               has: a1 a2 a3 …, in one of them at least

@@ -99,8 +99,8 @@ func (w *commit) add(ctx context.Context, r *request) error {
 	return nil
 }
 
-// changedRows is the version that a table gets by the transaction, behind what others have committed to it since: nil
-// if the name means another relation by it, or none. What does not go together is ErrConflict (K5).
+// changedRows returns the table's version after the transaction, on top of what others have committed since: nil if the
+// transaction gives the name another relation, or none. What does not go together is ErrConflict (K5).
 func (w *commit) changedRows(ctx context.Context, t *Transaction, name TableName) (*TableVersion, error) {
 	before, existed := t.base.tables.Get(name)
 	after, exists := t.own.tables.Get(name)
@@ -193,8 +193,8 @@ func (w *commit) redefine(ctx context.Context, t *Transaction, rows map[TableNam
 	return w.compareRequired(ctx, t)
 }
 
-// lendersOf are the conditions that this node, and each lender of the commit's chunks, is the incarnation that it is
-// now (K8). They are asked for before the chunks are published there: a lender that restarted before that knows
+// lendersOf returns the conditions that this node, and each lender of the commit's chunks, still is its present
+// incarnation (K8). They are asked for before the chunks are published there: a lender that restarted before that knows
 // nothing of them, and one that restarts later fails the comparison, in whichever attempt.
 func (w *commit) lendersOf() ([]store.Compare, error) {
 	c := w.catalog
@@ -266,7 +266,7 @@ func (w *commit) schemas(t *Transaction) error {
 	return nil
 }
 
-// relation is a name that means another table or view than before, or one and not the other.
+// relation handles a name that means another table, view or type than before, or one and not the other.
 func (w *commit) relation(ctx context.Context, t *Transaction, name TableName) error {
 	_, isTable := t.base.tables.Get(name)
 	table := w.current.tables.Of(name) // which has the rows that it had, or this is a conflict
@@ -368,7 +368,7 @@ func (w *commit) newRelation(ctx context.Context, t *Transaction, name TableName
 	return nil
 }
 
-// renamed is the version that a table gets under a new name: what was done to it, done to what it is now.
+// renamed returns a table's version under a new name: the transaction's changes, applied to its present version.
 func (w *commit) renamed(ctx context.Context, t *Transaction, v *TableVersion) (*TableVersion, error) {
 	name, ok := t.base.names.Get(v.Table().ID)
 	if !ok || !t.relation[name] {
@@ -508,7 +508,7 @@ func (w *commit) show(revision Revision) {
 	c.options.Fault.At(faults.CommitDone)
 }
 
-// date puts the revision to what a transaction wrote.
+// date sets the revision of what a transaction wrote.
 func (w *commit) date(t *Transaction, revision Revision) {
 	for name := range t.schema {
 		if _, ok := w.next.schemas.Get(name); ok {

@@ -230,7 +230,8 @@ func (c *Contents) TableOf(id TableID, hint TableName) (*TableVersion, bool) {
 	return c.Table(name)
 }
 
-// having are contents that have a table, if these do: of an identity, which may be called hint, or, 0, all called so.
+// having returns contents with a table, if these have it: the one of an identity, whose name may be hint, or, if id is
+// 0, all of that name.
 func (c *Contents) having(id TableID, hint TableName) *Contents {
 	if c.fetched == nil {
 		return c
@@ -241,7 +242,7 @@ func (c *Contents) having(id TableID, hint TableName) *Contents {
 	return c.fetched.Identified(id)
 }
 
-// whole are contents that have all tables.
+// whole returns contents with all tables.
 func (c *Contents) whole() *Contents {
 	if c.fetched == nil {
 		return c
@@ -316,7 +317,7 @@ const (
 
 func unchanged(key string, r Revision) store.Compare { return store.Unchanged(key, r) }
 
-// Moved is Applied with what is closed when there is something else to see, and why there will be nothing any more.
+// Moved is Applied with a channel that is closed at the next change, and the error that ends all changes.
 func (c *Catalog) Moved() (*Contents, <-chan struct{}, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 )
 
 // A counter is a record beside the contents: it changes at once and for all sessions, whatever transactions do, and no
-// commit of a table compares it, nor does a change of it take part in one. Who uses one reserves many numbers with one
+// commit of a table compares it, nor does a change of it take part in one. Its user reserves many numbers with one
 // change (package engine/sequence).
 
 // Count is how far a counter has come.
@@ -46,9 +46,9 @@ func (c *Catalog) counter(ctx context.Context, id CounterID) (*Count, store.Revi
 	return count, item.Revision, err
 }
 
-// ChangeCounter gives a counter what change makes of it, durably; it is asked again if another node was faster, and
-// nothing is done if it gives nil. If it is not known whether the store did it (ErrOutcomeUnknown), the counter may be
-// as it was or as change made it.
+// ChangeCounter sets a counter to the result of change, durably. change is called again if another node was faster;
+// nothing is done if it returns nil. If the outcome is unknown (ErrOutcomeUnknown), the counter may be as it was or as
+// change made it.
 func (c *Catalog) ChangeCounter(ctx context.Context, id CounterID, change func(now *Count) (*Count, error)) error {
 	return c.changeCounter(ctx, id, false, change)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/store"
 )
 
-// A commit whose answer from the store was lost, and how it is found out whether it happened.
+// Finding out whether a commit happened whose answer from the store was lost.
 
 // outcome asks the store what became of a transaction whose answer was lost.
 func (c *Catalog) outcome(ctx context.Context, token string, cause error) (Revision, error) {
@@ -26,7 +26,7 @@ func (c *Catalog) outcome(ctx context.Context, token string, cause error) (Revis
 	}
 }
 
-// notCommitted is the end of a commit of which it was in doubt, and is known now, that it did not happen.
+// notCommitted is the error of a doubted commit that is known now not to have happened.
 func notCommitted(cause error) error {
 	kind := ErrNotCommitted
 	if errors.Is(cause, syscall.ENOSPC) {
@@ -35,7 +35,7 @@ func notCommitted(cause error) error {
 	return fmt.Errorf("%w: %w", kind, settledError{cause})
 }
 
-// settledError is a cause without the words that its outcome is not known.
+// settledError is a cause that no longer says that the outcome is unknown.
 type settledError struct{ error }
 
 func (e settledError) Error() string {
@@ -45,8 +45,7 @@ func (e settledError) Error() string {
 func (e settledError) Unwrap() error { return e.error }
 
 // outcomeKey is where the token of this node's last commit lies. Where others commit, too, it is a key that only this
-// node writes:
-// theirs may come before the question.
+// node writes: their commits may come before the question.
 func (c *Catalog) outcomeKey() string {
 	if !c.shared() {
 		return keys.Commit
@@ -79,7 +78,7 @@ func (c *Catalog) settleDoubt(ctx context.Context) error {
 	return nil
 }
 
-// settleSoon does so between commits.
+// settleSoon is settleDoubt between commits.
 func (c *Catalog) settleSoon(ctx context.Context) {
 	select {
 	case c.committing <- struct{}{}:

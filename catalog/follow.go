@@ -46,7 +46,7 @@ func (c *Catalog) Run(ctx context.Context) error {
 	return err
 }
 
-// followPause is how long to wait before what the store did not answer is asked again.
+// followPause is how long to wait before a question that the store did not answer is repeated.
 const followPause = 100 * time.Millisecond
 
 // follow applies the store's changes. What was missed is read as a whole.

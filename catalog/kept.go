@@ -130,7 +130,7 @@ func (w *commit) retain(sealed, made, before *TableVersion) (*TableVersion, erro
 	return dated, nil
 }
 
-// dateKept puts the revision to what was kept.
+// dateKept sets the revision of what was kept.
 func (w *commit) dateKept(revision Revision) {
 	for _, key := range w.keeps {
 		if e, ok := w.next.kept.Get(key); ok {
@@ -293,8 +293,8 @@ func (c *Contents) keepFrom(old *Contents) {
 	}
 }
 
-// keptVersion is what a record that was put among the kept ones is: the very version that was the table's, if this
-// catalog had that.
+// keptVersion returns the version of a record that was put among the kept ones: the table's own former version, if this
+// catalog had it.
 func (c *Catalog) keptVersion(before *Contents, key keptKey, item store.Item) (keptEntry, error) {
 	v, until, err := hugetable.DecodeKept(item.Value, c.source)
 	if err != nil {

@@ -262,8 +262,8 @@ func (c *Catalog) trust(seen Revision, regions []memregion.RegionID) error {
 // does not hear from the store.
 func (c *Catalog) Standing() error { return c.membership(c.store.Session().Check()) }
 
-// stays reports whether this node is one for that long: what it promises to others must not outlive that, because the
-// lenders of the cluster count on nothing of a node that is gone.
+// stays reports whether this node stays a member for that long. What it promises to others must not outlive that: the
+// lenders of the cluster owe nothing to a node that is gone.
 func (c *Catalog) stays(d time.Duration) error { return c.membership(c.store.Session().Lasts(d)) }
 
 func (c *Catalog) membership(err error) error {

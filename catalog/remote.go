@@ -41,7 +41,7 @@ func (c *Catalog) Record(s *Snapshot) (*SnapshotRecord, error) {
 	return r, err
 }
 
-// answerBytes is from how much on the rest is left for another answer.
+// answerBytes is the size from which on the rest is left for another answer.
 const answerBytes = 4 << 20
 
 // LeasedTables returns the tables that a lease's holder asks for (Holder.Partial), as its snapshot has them.
@@ -103,7 +103,7 @@ type RemoteOptions struct {
 	Expected []TableName
 }
 
-// remote is what makes contents of the record of a snapshot, and of what else the lender answers.
+// remote makes contents of the record of a snapshot, and of the lender's other answers.
 type remote struct {
 	*SnapshotRecord
 	version func(record []byte) (*TableVersion, error)

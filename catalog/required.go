@@ -19,8 +19,8 @@ func (t *Transaction) Require(version *TableVersion, rows map[int]*positions.Set
 	t.required = append(t.required, requirement{version, rows})
 }
 
-// HasRows is ErrConflict unless rows of a committed version of a table, by chunk, are there, as they were in that. A
-// row is there if it could be deleted: so the answer is that of a commit.
+// HasRows returns ErrConflict unless rows of a committed version of a table, by chunk, are as they were in it. A row is
+// there if it could be deleted: so the answer is that of a commit.
 func (c *Contents) HasRows(ctx context.Context, of *TableVersion, rows map[int]*positions.Set) error {
 	table := of.Table()
 	now, ok := c.TableOf(table.ID, table.Name)

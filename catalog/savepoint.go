@@ -2,8 +2,8 @@ package catalog
 
 import "maps"
 
-// Savepoint is what a transaction was at some time. It may be gone back to any number of times while the
-// transaction lasts, until one before it is gone back to.
+// Savepoint is a transaction's state at some time. It can be rolled back to any number of times while the transaction
+// lasts, until the transaction is rolled back to an earlier one.
 type Savepoint struct {
 	own      *Contents
 	relation map[TableName]bool

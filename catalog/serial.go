@@ -26,8 +26,7 @@ type dependencies struct {
 }
 
 // Serializable says that the transaction has read what the names mean in its snapshot, or, with all, anything: Commit
-// is ErrConflict if one
-// of that has changed since, and so it is if any schema or view has. It may be called again: what is said adds up.
+// is ErrConflict if any of that, or any schema or view, has changed since. It may be called again: the names add up.
 func (t *Transaction) Serializable(names []TableName, all bool) {
 	d := &t.depends
 	if d.serializable, d.all = true, d.all || all; d.names == nil {

@@ -64,9 +64,9 @@ func (t *Transaction) Since(contents *Contents) iter.Seq2[*TableVersion, *TableV
 	}
 }
 
-// KeepKeys says of what the transaction has done to tables since it saw contents that each row that came has taken the
-// place of one with the same keys: nothing that holds for the rows of several transactions (Options.Agree, Relate) can
-// have become wrong by it.
+// KeepKeys says that each row which the transaction has added to tables since it saw contents took the place of one
+// with the same keys. So nothing that holds for the rows of several transactions (Options.Agree, Relate) has become
+// wrong.
 func (t *Transaction) KeepKeys(since *Contents) {
 	for before, after := range t.Since(since) {
 		name := after.Table().Name
@@ -76,7 +76,7 @@ func (t *Transaction) KeepKeys(since *Contents) {
 	}
 }
 
-// keepsKeys reports whether that is so of all that was done to a table.
+// keepsKeys reports whether KeepKeys covers all that was done to a table.
 func (t *Transaction) keepsKeys(name TableName) bool {
 	kept := t.kept[name]
 	return kept != nil && kept == t.own.tables.Of(name).version
@@ -371,7 +371,7 @@ func (t *Transaction) SetReplicas(name TableName, replicas int) error {
 	return t.changeTable(name, takeNothing, func(v *TableVersion) (*TableVersion, error) { return v.Replicate(replicas), nil })
 }
 
-// SetRetention says which former versions are kept from now on. Those that are to be kept no longer are until Expire.
+// SetRetention says which former versions are kept from now on. Those to be given up stay until Expire.
 func (t *Transaction) SetRetention(name TableName, r Retention) error {
 	return t.changeTable(name, takeNothing, func(v *TableVersion) (*TableVersion, error) { return v.Retain(r), nil })
 }
@@ -492,8 +492,8 @@ func (t *Transaction) Redefine(from TableName, v *View) error {
 }
 
 // Reads says what the query of a view that the transaction makes names: the commit fails with ErrConflict if one of
-// them was dropped
-// or renamed since the snapshot, and so does one that drops or renames it and does not know of the view (K10).
+// them was dropped or renamed since the snapshot, and so does one that drops or renames it and does not know of the
+// view (K10).
 func (t *Transaction) Reads(names ...TableName) {
 	for _, name := range names {
 		if id := identity(t.base, name); id != 0 && id == identity(t.own, name) {

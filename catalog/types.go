@@ -127,8 +127,8 @@ func (l Lease) String() string {
 }
 
 // Lender is what the catalog needs of the lenders of its chunks' regions: the steps of docs/coherence.md after the
-// seal. coherence.Home has them per region; the engine joins several. Calls are made with the catalog's lock held:
-// they must not block for long and must not call back.
+// seal. coherence.Home has them per region; the engine joins several. No method may call back. Pin and ExpireDomain are
+// called with the catalog's lock held and must not block for long.
 type Lender interface {
 	// Publish makes sealed generations readable. All or nothing, unless the error is a PartlyPublishedError: what others
 	// lend and have made readable stays so then, because a lender may be gone that has not, and theirs cannot be undone.
@@ -150,8 +150,7 @@ type Lender interface {
 type Options struct {
 	// Agree is asked at commit of a table that others have changed since the transaction's snapshot, base: result is
 	// what own becomes behind their changes. An error fails the commit. It is called with the catalog's committing
-	// held:
-	// it may read chunks, and may not call back. Nil: all that goes together by rows (K5) agrees.
+	// held: it may read chunks, and may not call back. Nil: all that goes together by rows (K5) agrees.
 	Agree func(ctx context.Context, base, own, result *TableVersion) error
 	// Relate is asked at commit of a transaction whose tables may have to agree with others, whose rows it has read but
 	// not changed. It gives their identities: the commit stands only while they are as Commitment.Now shows them. As
