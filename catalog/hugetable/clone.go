@@ -46,7 +46,7 @@ func Families(versions []*Version) map[TableID][]*Version {
 	return of
 }
 
-// InSeveral are the extents that several pages have, with in how many they are.
+// InSeveral returns the extents that several pages have, with the number of these pages.
 func InSeveral(pages map[PageID][]descriptor.ExtentID) map[descriptor.ExtentID]int {
 	in := map[descriptor.ExtentID]int{}
 	for _, list := range pages {

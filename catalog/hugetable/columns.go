@@ -80,8 +80,8 @@ func SameColumns(a, b *Version) (bool, error) {
 	return sameFields(a.table.Columns, b.table.Columns) && slices.Equal(was.of, is.of), err
 }
 
-// DeclaredAs are the version's columns with all that others, which are the same columns, say of them; but their
-// numbers, and what rows without them have, are its own.
+// DeclaredAs returns the version's columns with the declarations of columns, which are the same ones. Their numbers,
+// and the values of rows without them, stay the version's own.
 func (v *Version) DeclaredAs(columns *arrow.Schema) *arrow.Schema {
 	own, _ := v.table.Columns.Metadata().GetValue(numbersKey)
 	meta, fields := mark.WithAny(columns.Metadata(), numbersKey, own), columns.Fields()
@@ -142,8 +142,8 @@ func (n numbers) mark(fields []arrow.Field, meta arrow.Metadata) *arrow.Schema {
 	return arrow.NewSchema(fields, &meta)
 }
 
-// AddColumn is a table's columns with another one behind them. value is what the rows that are there have in it, an
-// array of it alone, laid out as a chunk would have it; nil: NULL.
+// AddColumn returns a table's columns with another one behind them. value is the value of the present rows, an array of
+// it alone, laid out as a chunk would have it; nil: NULL.
 func AddColumn(columns *arrow.Schema, f arrow.Field, value arrow.Array) (*arrow.Schema, error) {
 	n, err := numbersOf(columns)
 	if err != nil {

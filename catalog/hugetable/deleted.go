@@ -75,8 +75,8 @@ func (v *Version) Delete(ctx context.Context, rows map[int]*positions.Set) (*Ver
 	return &next, nil
 }
 
-// deleteAgain takes the rows out of next that v deleted of base, of which next is a later version: they have the
-// numbers that they had, whatever chunks they lie in by now. tail is where v's own chunks begin in next.
+// deleteAgain deletes in next, a later version of base, the rows that v deleted of base: they have the numbers that
+// they had, whatever chunks they lie in by now. tail is where v's own chunks begin in next.
 func (v *Version) deleteAgain(ctx context.Context, base, next *Version, tail int) (*Version, error) {
 	if len(v.dead) == 0 {
 		return next, nil
@@ -170,8 +170,8 @@ func (v *Version) isOver() bool {
 // NumbersChunksAs reports whether chunks that are in both versions have the same numbers there.
 func (v *Version) NumbersChunksAs(other *Version) bool { return v.numbering == other.numbering }
 
-// RowsNow are rows of an earlier version, by chunk, by the chunks that they lie in now. One that is not there any more
-// is ErrDiverged.
+// RowsNow takes rows of an earlier version, by chunk, and returns them by the chunks that they lie in now. One that is
+// not there any more is ErrDiverged.
 func (v *Version) RowsNow(ctx context.Context, base *Version,
 	rows map[int]*positions.Set) (map[int]*positions.Set, error) {
 	if v.numbering == base.numbering {
@@ -186,7 +186,7 @@ func (v *Version) RowsNow(ctx context.Context, base *Version,
 	return now, nil
 }
 
-// rowsNow are those of one chunk.
+// rowsNow is RowsNow for one chunk.
 func (v *Version) rowsNow(ctx context.Context, find *finder, i int, rows *positions.Set,
 	into map[int]*positions.Set) error {
 	if !v.knows(find.from) {

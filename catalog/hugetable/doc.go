@@ -17,8 +17,8 @@
 //	    refused with the rows that are missing or twice.
 //	H2  a page's content is what its name says.
 //	H3  a version never changes: every change returns another one.
-//	H4  no page is written that was written before, by whomever: some node may be about to remove that. One that lists an extent for the
-//	    first time is new by it; one that only lists fewer has a nonce.
+//	H4  no page is written that any node wrote before: some node may be about to remove that. One that lists an extent
+//	    for the first time is new by it; one that only lists fewer has a nonce.
 //
 //	H5  a change that is done to a later version than it was made for (Rebase) loses no chunk of either, and takes none twice.
 //	H6  a row once deleted stays so in all later versions that have its chunk; a version's rows are those of its

@@ -30,8 +30,7 @@ type moved struct {
 }
 
 // ReplaceChunks returns the version with other chunks of the same rows in the place of those of these numbers.
-// Statistics stay:
-// they are about rows. What is replaced must be what the version has.
+// Statistics stay: they are about rows. What is replaced must be what the version has.
 func (v *Version) ReplaceChunks(ctx context.Context, chunks map[int]Replacement) (*Version, error) {
 	if v.fold != nil && len(chunks) > 0 {
 		return nil, v.foldIsAlone()

@@ -100,7 +100,7 @@ func (v *Version) HasOrder(c *chunk.Chunk, columns []int) bool {
 // HasOrders reports whether a chunk of the version has an order, or one did.
 func (v *Version) HasOrders() bool { return v.ordered }
 
-// HasOtherOrders reports whether a chunk has an order that is not wanted, by columns of the table, or any more.
+// HasOtherOrders reports whether a chunk has an order that is not wanted, or one by columns that the table lost.
 func (v *Version) HasOtherOrders(c *chunk.Chunk, wanted func(columns []int) bool) bool {
 	stored := c.Stored()
 	list := v.Orders(c)

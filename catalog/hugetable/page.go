@@ -231,8 +231,8 @@ func (p *page) check(ref PageRef) error {
 	return nil
 }
 
-// follows checks that what begins at first continues rows up to next (H1), and names the gap or the overlap. what
-// and number name it, in case.
+// follows checks that rows from first on continue rows up to next (H1), and names the gap or the overlap. what and
+// number are for the error.
 func follows(what string, number int, next, first, rows int64) error {
 	switch {
 	case rows < 0 || first > descriptor.MaxRows || rows > descriptor.MaxRows: // so that nothing overflows; next is not negative

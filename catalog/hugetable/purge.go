@@ -46,8 +46,8 @@ func (v *Version) remember(p purge) {
 // knows reports whether rows are found by the numbers that they had in an earlier version.
 func (v *Version) knows(earlier *Version) bool { return v.renumbered <= earlier.number }
 
-// numbersNow are the numbers that rows have which had others in an earlier version, ascending both; false: one of them
-// was left out meanwhile. Preconditions: the version knows the earlier one.
+// numbersNow returns the present numbers of rows, given those of an earlier version; both ascend. False: one of the
+// rows was left out meanwhile. Preconditions: the version knows the earlier one.
 func (v *Version) numbersNow(earlier *Version, rows []int64) (now []int64, all bool, err error) {
 	for _, p := range v.purges {
 		if p.version <= earlier.number {

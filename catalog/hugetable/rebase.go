@@ -9,7 +9,7 @@ import (
 	"github.com/csmsql/csmsql/internal/enumeration"
 )
 
-// ErrDiverged: two changes of one version are not both to be had.
+// ErrDiverged: two changes of one version exclude each other.
 var ErrDiverged = errors.New("the table was changed in another way since")
 
 // ByRows reports whether all that was done to a committed version to get this one was to append chunks and to delete
@@ -68,7 +68,7 @@ func (v *Version) Rebase(ctx context.Context, base, current *Version) (*Version,
 	return v.deleteAgain(ctx, base, next, tail)
 }
 
-// declaring is the later version declared as this one is, which may have other columns.
+// declaring returns the later version with this one's declarations, which may have other columns.
 func (v *Version) declaring(current *Version) (*Version, error) {
 	next := *current
 	if !SameNumbers(v, current) {
@@ -111,7 +111,7 @@ func (v *Version) moveAgain(ctx context.Context, find *finder) (*Version, error)
 	return next, diverged(err)
 }
 
-// diverged says of what cannot be done to a later version that both are not to be had.
+// diverged makes an error of applying a change to a later version ErrDiverged.
 func diverged(err error) error {
 	if errors.Is(err, ErrMismatch) || errors.Is(err, ErrRange) || errors.Is(err, ErrDeleted) {
 		return fmt.Errorf("%w: %w", ErrDiverged, err)

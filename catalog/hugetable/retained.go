@@ -9,7 +9,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/internal/message"
 )
 
-// Former versions of a table that are kept: what the table says of that, and what a version knows of itself for it.
+// Former versions of a table that are kept: the table's retention, and what versions record of their contents for it.
 
 // Retention says which former versions of a table are kept. The zero value: none.
 type Retention struct {
@@ -22,9 +22,8 @@ type Retention struct {
 // Keeps reports whether any is kept.
 func (r Retention) Keeps() bool { return r.Versions > 0 }
 
-// contents is where the contents of a version came from: the version that they came by, when that was, and what made
-// it. Of a table that keeps
-// none it is not known.
+// contents is the origin of a version's contents: the version that they came by, its time and its cause. It is unknown
+// for a table that keeps no versions.
 type contents struct {
 	since uint64
 	at    int64 // microseconds
@@ -53,11 +52,11 @@ func (v *Version) CommittedAt() time.Time {
 // restore; empty: it is not known.
 func (v *Version) Cause() string { return v.contents.cause }
 
-// Restored reports whether the contents are those that an earlier version had.
+// Restored reports whether the contents are an earlier version's that were restored.
 func (v *Version) Restored() bool { return v.contents.cause == causeRestore }
 
 // SameContents reports whether two committed versions of a table have the same rows under the same columns, wherever
-// they lie. Where they are to lie, and what the table is called, is no part of it.
+// they lie. Placement and name are not compared.
 func (v *Version) SameContents(other *Version) bool {
 	return v.changed == other.changed && v.table.Columns.Equal(other.table.Columns) &&
 		v.table.Columns.Metadata().Equal(other.table.Columns.Metadata())
@@ -84,9 +83,9 @@ func (v *Version) causeOf(before *Version) string {
 	return causeAlter
 }
 
-// Dated returns a sealed version of a table that keeps versions, which says since when its contents are what they are:
-// since made became sealed at a time, or longer if they are those of the version before. kept reports whether that
-// one was, and is another one.
+// Dated returns a sealed version of a table that keeps versions with the origin of its contents: made, which was sealed
+// at now, or that of the version before if it has the same contents. kept reports whether the version before is dated,
+// and has others.
 func (v *Version) Dated(made, before *Version, now time.Time) (dated *Version, kept bool) {
 	next := *v
 	same := before != nil && before.SameContents(v)
@@ -116,8 +115,7 @@ func (v *Version) Retain(r Retention) *Version {
 }
 
 // Restore returns the version with the rows and the columns of an earlier one of the table, whose pages it shares.
-// Numbers of
-// columns that came since are not given again.
+// Numbers of columns that came since are not given again.
 func (v *Version) Restore(earlier *Version) (*Version, error) {
 	if earlier.table.ID != v.table.ID || !earlier.committed() {
 		return nil, fmt.Errorf("%w: table %v is not restored to a version of %v", ErrMismatch, v.table.Name,

@@ -89,7 +89,7 @@ func nameOf(c *chunk.Chunk) (id descriptor.ExtentID) {
 	return id
 }
 
-// untouched are the pages of which the version says nothing but what they say themselves.
+// untouched returns the pages whose chunks and rows the version has as they are stored.
 func (v *Version) untouched() map[PageID]bool {
 	pages := map[PageID]bool{}
 	for _, ref := range v.pages {

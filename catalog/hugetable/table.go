@@ -46,9 +46,9 @@ type Table struct {
 }
 
 // Stores reports whether a chunk column of the physical type can hold a table column of the logical type: the same
-// type, codes of a user-defined one,
-// text or bytes in any layout or as a dictionary, a decimal of the same precision and scale in any width; nested types
-// when their children do. Names inside lists and maps mean nothing, field names of structs do.
+// type, codes of a user-defined one, text or bytes in any layout or as a dictionary, a decimal of the same precision
+// and scale in any width; nested types when their children do. Names inside lists and maps mean nothing, field names of
+// structs do.
 func Stores(logical, physical arrow.DataType) bool {
 	if arrow.TypeEqual(logical, physical) {
 		return true

@@ -205,7 +205,8 @@ func (b *Bolt) begin(newLog bool) error {
 	})
 }
 
-// endSessions deletes the ephemeral keys of former lives (S5). Files of before there were any have no bucket for them.
+// endSessions deletes the ephemeral keys of former lives (S5). Files from before there were any have no bucket for
+// them.
 func (b *Bolt) endSessions(tx *bbolt.Tx) error {
 	ephemeral, err := tx.CreateBucketIfNotExists(ephemeralBucket)
 	if err != nil {
@@ -293,7 +294,7 @@ func (b *Bolt) Torn() bool { return b.torn }
 // Limits implements Store: bbolt takes what memory takes.
 func (b *Bolt) Limits() Limits { return Limits{} }
 
-// Watch implements Store. It knows nothing of before OpenBolt.
+// Watch implements Store. It knows no change from before OpenBolt.
 func (b *Bolt) Watch(ctx context.Context, prefixes []string, after Revision, apply func(Change) error) error {
 	return b.history.watch(ctx, b.closed, prefixes, after, apply)
 }

@@ -55,7 +55,7 @@ func syncDirectory(path string) error {
 // replay brings into the file what the log has, if the last life did not end in order.
 func (b *Bolt) replay(tx *bbolt.Tx, missing bool) error {
 	stored := tx.Bucket(metaBucket).Get(lifeKey)
-	if stored == nil { // of before there was a log
+	if stored == nil { // from before there was a log
 		return nil
 	}
 	if len(stored) != lifeSize {

@@ -139,7 +139,7 @@ func (b *Bolt) Scan(ctx context.Context, prefixes []string, visit func(Item) err
 	return revision, err
 }
 
-// merge is what lies below a prefix, in the file and pending.
+// merge merges the items below a prefix of the file with the pending ones.
 type merge struct {
 	prefix  string
 	keys    []string // of entries, those that were not visited yet

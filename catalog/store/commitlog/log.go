@@ -130,7 +130,7 @@ func checksum(head, payload []byte) uint64 {
 	return xxh3.HashSeed(payload, xxh3.Hash(head[:headBytes-8]))
 }
 
-// takeBack makes a record that may be there in part, or whole, one that is not (CM3).
+// takeBack erases a record that may be there in part, or whole (CM3).
 func (l *Log) takeBack(at int64, cause error) error {
 	if _, err := l.file.WriteAt(make([]byte, headBytes), at); err != nil {
 		return l.fail(errors.Join(cause, err))
@@ -142,7 +142,7 @@ func (l *Log) takeBack(at int64, cause error) error {
 	return fmt.Errorf("write the commit log: %w", cause)
 }
 
-// Fail has the log take nothing any more.
+// Fail makes the log refuse all later records.
 func (l *Log) Fail(cause error) { _ = l.fail(cause) }
 
 func (l *Log) fail(cause error) error {
