@@ -152,7 +152,7 @@ func TestCleaningAhead(t *testing.T) {
 	require.Equal(t, uint64(1), counters.Unprepared.Load(), "so the grant flushes what is left")
 }
 
-// TestNothingIsCleanedAhead: where it is of no use, and before anybody else has written.
+// TestNothingIsCleanedAhead: where it is of no use, and before another domain has written.
 func TestNothingIsCleanedAhead(t *testing.T) {
 	for _, class := range []coherence.Class{coherence.Coherent, coherence.IncoherentHomeSnoop} {
 		h, _, lines, counters, stop := cleaner(t, class)

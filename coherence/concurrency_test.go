@@ -139,8 +139,8 @@ func (b *board) read(reader *coherence.Reader, random *rand.Rand) error {
 	return nil
 }
 
-// TestReservationIsOnRecordFirst: however many grants run at once, no generation at or above the mark on record is
-// ever handed out, and one reservation serves all who wait.
+// TestReservationIsOnRecordFirst: however many grants run at once, no generation at or above the mark on record is ever
+// handed out, and one reservation serves all waiters.
 func TestReservationIsOnRecordFirst(t *testing.T) {
 	m := newHeapMemory(256)
 	var mark, calls, inside atomic.Uint64

@@ -171,6 +171,6 @@
 //
 // protocol.go (states), core.go (the lender), writercore.go, readercore.go, then the drivers home.go, grant.go,
 // reader.go, then lines.go, writepath.go, flush_*.s and copy_*.s. testdata/histories are protocol traces one can read;
-// emulator_test.go is memory that is
-// not coherent, mutation_test.go says what each mutation does there, model/testdata/traces.txt what it leads to.
+// emulator_test.go is memory that is not coherent, mutation_test.go says what each mutation does there,
+// model/testdata/traces.txt what it leads to.
 package coherence

@@ -9,7 +9,7 @@ import (
 )
 
 // poison fills fresh grants where invariants are checked: padding that the writer forgot to initialise is then seen in
-// every golden and checksum (step 2 wants every byte of every line stored).
+// every golden and checksum (step 2 requires that every byte of every line is stored).
 const poison = 0xDB
 
 // Grant is one writer's right to one extent: step 2. It is for one goroutine at a time; several may store into

@@ -50,7 +50,7 @@ type copying struct {
 	fence []byte                 // the last instruction before it returns; nil: none
 }
 
-// sse tells a 16-byte move between memory and a register, with a 32-bit address offset at most.
+// sse reports a 16-byte move between memory and a register, with a 32-bit address offset at most.
 func sse(prefix byte, opcode byte) func(code []byte) bool {
 	return func(c []byte) bool { return bytes.HasPrefix(c, []byte{prefix, 0x0f, opcode}) && c[3] < 0xc0 }
 }
@@ -137,10 +137,10 @@ var sets = map[string]set{
 	},
 }
 
-// pairs tells a store of two vector registers, whichever way, on arm64.
+// pairs reports a store of two vector registers, whichever way, on arm64.
 func pairs(c []byte) bool { return word(c)&0xfc400000 == 0xac000000 }
 
-// vectors tells STXVD2X on ppc64le.
+// vectors reports STXVD2X on ppc64le.
 func vectors(c []byte) bool { return word(c)>>26 == 31 && word(c)>>1&0x3ff == 972 }
 
 // architectures are those of sets, in an order.

@@ -68,7 +68,7 @@ func litmus(batches int, reset func(), first, second func(cell int), check func(
 	}
 }
 
-// TestLitmusMessagePassing: who sees the flag, and then does what an acquire does, sees the data.
+// TestLitmusMessagePassing: a reader that sees the flag, and then does what an acquire does, sees the data.
 func TestLitmusMessagePassing(t *testing.T) {
 	l := probed(t)
 	data, flag := newCells(t), newCells(t)

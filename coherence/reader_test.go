@@ -76,7 +76,7 @@ func TestMismatchIsTriedAgainAndBounded(t *testing.T) {
 	require.Equal(t, "58030", failed.SQLState())
 }
 
-// TestConcurrentFirstUsesAreOne: many ask, one verifies; its outcome is everybody's.
+// TestConcurrentFirstUsesAreOne: many acquire, one verifies; its outcome is that of all.
 func TestConcurrentFirstUsesAreOne(t *testing.T) {
 	for _, outcome := range []error{nil, errors.New("lost")} {
 		synctest.Test(t, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestConcurrentFirstUsesAreOne(t *testing.T) {
 	}
 }
 
-// TestALeadersCancellationIsItsOwn: C6, who waits gets data although the first one gave up.
+// TestALeadersCancellationIsItsOwn: C6, waiters get data although the first one gave up.
 func TestALeadersCancellationIsItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := coherence.NewReader(coherence.Coherent, nil, nil)

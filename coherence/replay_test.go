@@ -84,7 +84,7 @@ func places(set uint8) (list []memregion.Range) {
 	return list
 }
 
-// step tells the cores what happens and holds their orders against the model's operations.
+// step offers the cores the events and compares their actions with the model's operations.
 func (r *replay) step(moment model.Moment) error {
 	step := moment.Step
 	slot, n := int(step.Slot), step.Node
@@ -162,7 +162,7 @@ func (r *replay) writing(n model.Node, slot int) coherence.Writing {
 	return coherence.Writing{Region: 1, Generation: r.numbers[slot]}
 }
 
-// tell offers the lender an event and keeps what it orders.
+// tell offers the lender an event and keeps its actions.
 func (r *replay) tell(w thread, e coherence.Event) error {
 	if _, orphan := r.orphans[w.slot]; orphan { // the core knows nothing of it
 		return nil

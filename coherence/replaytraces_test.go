@@ -67,7 +67,7 @@ func replayAbove(t *testing.T, class coherence.Class) {
 		require.NoError(t, err)
 		require.NotNil(t, trace, "%v never happens", kind)
 		require.NoError(t, newReplay(class, trace, memregion.PageSize).run(), "%v", kind)
-		require.True(t, kinds[kind] > 20 || kind == model.Replicate, "%v happens too rarely to be tested", kind) // who copies has read: no walk goes there often
+		require.True(t, kinds[kind] > 20 || kind == model.Replicate, "%v happens too rarely to be tested", kind) // a copy needs a read before: few walks get there
 	}
 	t.Logf("%v, above: %v", class, kinds)
 }

@@ -204,7 +204,7 @@ func (s *simulation) copyAll(c *cpu, grant *coherence.Grant, writer *coherence.W
 	}
 }
 
-// copyPart has production code store into the view, and tells the machine what it stored whenever others may look.
+// copyPart has production code store into the view, and reports to the machine what it stored whenever others may look.
 func (s *simulation) copyPart(c *cpu, grant *coherence.Grant, writer *coherence.WriterCore, copier *coherence.Copier, part memregion.Range, from []byte) (err error) {
 	script := s.current
 	script.storing = &storing{c, writer.Range(), func(from, to int) []byte { return value(grant.Generation(), from, to) }}

@@ -55,8 +55,7 @@ func (p Path) String() string {
 const copyPiece = 16 << 10
 
 // streamPiece is how far the flushes stay behind the stores of a long copy where the two go on together. A shorter way
-// makes them wait for
-// each other more often (a fence ends each piece), a longer one leaves more to flush in the end.
+// makes them wait for each other more often (a fence ends each piece), a longer one leaves more to flush in the end.
 const streamPiece = 64 << 10
 
 // Copier copies into a region by one path. Immutable; safe for concurrent use on disjoint memory.
@@ -175,8 +174,7 @@ type PathTime struct {
 }
 
 // Fastest is the path to take. WriteBack, which must come first, stays unless another one needs a twentieth less:
-// differences
-// below that are noise. Without any time it is WriteBack.
+// differences below that are noise. Without any time it is WriteBack.
 func Fastest(times []PathTime) Path {
 	best := PathTime{Path: WriteBack}
 	for i, t := range times {

@@ -8,8 +8,8 @@ import (
 )
 
 // Allocator divides the address space of one region into extents. It is pure bookkeeping: it touches no region byte,
-// does no I/O, takes no
-// clock and gives the same answers for the same calls. It is not safe for concurrent use; Lent adds the lock.
+// does no I/O, takes no clock and gives the same answers for the same calls. It is not safe for concurrent use; Lent
+// adds the lock.
 //
 // Its state lies in this process' private memory, so that no other process can damage it, and is rebuilt with Adopt
 // after a restart.
@@ -45,15 +45,15 @@ type AllocatorStats struct {
 	Owners      map[string]int64 // bytes held, by owner
 }
 
-// Owned is a live extent and who holds it.
+// Owned is a live extent and its owner.
 type Owned struct {
 	Owner string
 	Range Range
 }
 
 // NewAllocator makes an allocator of an empty region. Preconditions: capacity is a positive multiple of PageSize
-// (Spec.validate checks it
-// where it comes from outside); a capacity that is not is rounded down, and below zero counts as zero.
+// (Spec.validate checks it where it comes from outside); a capacity that is not is rounded down, and below zero counts
+// as zero.
 func NewAllocator(capacity int64) *Allocator {
 	a := &Allocator{spare: none, first: none, last: none, cursor: none, live: map[int64]int32{}}
 	a.free.init()
@@ -66,8 +66,8 @@ func NewAllocator(capacity int64) *Allocator {
 }
 
 // Allocate gives owner a range of at least size bytes, rounded up to PageSize, at the lowest address that is cheap to
-// find. What the bytes
-// hold is undefined. Errors: ErrBadSize, ErrQuota, ErrRegionFull; after an error nothing has changed (M6).
+// find. What the bytes hold is undefined. Errors: ErrBadSize, ErrQuota, ErrRegionFull; after an error nothing has
+// changed (M6).
 func (a *Allocator) Allocate(owner string, size int64) (Range, error) {
 	if size <= 0 {
 		return Range{}, fmt.Errorf("memregion: allocate %d bytes for %q: %w: must be positive", size, owner, ErrBadSize)
@@ -85,8 +85,7 @@ func (a *Allocator) Allocate(owner string, size int64) (Range, error) {
 }
 
 // Shrink gives the end of r back so that at least size bytes remain, and returns what remains; r itself is not valid
-// afterwards when they
-// differ. Errors: ErrNotAllocated, ErrNotOwner, ErrBadSize (0, negative, or larger than r).
+// afterwards when they differ. Errors: ErrNotAllocated, ErrNotOwner, ErrBadSize (0, negative, or larger than r).
 func (a *Allocator) Shrink(owner string, r Range, size int64) (Range, error) {
 	i, err := a.lookup(owner, r)
 	if err != nil {

@@ -90,7 +90,7 @@ func createBacking(spec Spec) (*os.File, error) {
 		file, err := openDevice(spec, os.O_RDWR)
 		if err == nil {
 			if err = lockBacking(file, spec); err != nil {
-				_ = file.Close() // the first error is the one to tell
+				_ = file.Close() // the first error is the one to report
 			}
 		}
 		return file, err
@@ -127,7 +127,7 @@ func openBacking(spec Spec, flags int) (*os.File, error) {
 		return nil, fmt.Errorf("memregion: region %d: open backing: %w", spec.ID, err)
 	}
 	if err := checkPlanted(file, spec, flags); err != nil {
-		_ = file.Close() // the first error is the one to tell
+		_ = file.Close() // the first error is the one to report
 		return nil, fmt.Errorf("memregion: region %d: %w", spec.ID, err)
 	}
 	return file, nil

@@ -64,8 +64,8 @@ func TemporaryDomain(kind FabricKind, name string, seed uint64) *Domain {
 }
 
 // GuestDomain is a domain of which this process only maps the caches: another process keeps them right, and this one
-// flushes nothing. It is nil where
-// caches are real. In race builds, in which caches are not shared, it is a domain of its own.
+// flushes nothing. It is nil where caches are real. In race builds, in which caches are not shared, it is a domain of
+// its own.
 func GuestDomain(kind FabricKind, name string) *Domain {
 	switch {
 	case !kind.emulated():

@@ -40,9 +40,8 @@ type DevicePlace struct {
 //
 //	device:PATH[@OFFSET][,incoherent|,home-snoop]
 //
-// OFFSET is in bytes, or has a suffix KiB, MiB, GiB. Without a property all who map the device have coherent caches:
-// processes of one machine. For others
-// ok is false. Errors: ErrBadSpec.
+// OFFSET is in bytes, or has a suffix KiB, MiB, GiB. Without a property all processes that map the device have coherent
+// caches: processes of one machine. For others ok is false. Errors: ErrBadSpec.
 func ParseDevice(text string) (place DevicePlace, ok bool, err error) {
 	rest, ok := strings.CutPrefix(text, string(FabricDevice)+":")
 	if !ok {
@@ -112,8 +111,8 @@ func (k FabricKind) device() bool {
 }
 
 // DeviceSize asks how many bytes a device has, and by how many it is mapped: where a region begins on it, and how long
-// it is, is a multiple of unit,
-// which is a power of two and at least PageSize. Errors: ErrUnsupported for what cannot be mapped.
+// it is, is a multiple of unit, which is a power of two and at least PageSize. Errors: ErrUnsupported for what cannot
+// be mapped.
 func DeviceSize(path string) (size, unit int64, err error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -238,8 +237,8 @@ func openDevice(spec Spec, flags int) (*os.File, error) {
 }
 
 // lockRange makes us the only lender of a range of the device until the descriptor is closed, be it by the kernel after
-// SIGKILL (M7). Other machines'
-// locks are not seen: there the catalog, in which ranges may not overlap, is what keeps lenders apart.
+// SIGKILL (M7). Other machines' locks are not seen: there the catalog, in which ranges may not overlap, is what keeps
+// lenders apart.
 func lockRange(file *os.File, spec Spec) error {
 	err := filelock.TakeRange(file, spec.Start, spec.Capacity)
 	if errors.Is(err, filelock.ErrTaken) {

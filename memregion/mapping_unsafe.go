@@ -15,8 +15,7 @@ import (
 )
 
 // mapping is one MAP_SHARED map of a region's whole capacity, and the open file behind it. Pages past the file's end
-// are part of the map
-// but not of the region: touching them raises SIGBUS, which is why every access is checked first.
+// are part of the map but not of the region: touching them raises SIGBUS, which is why every access is checked first.
 type mapping struct {
 	spec   Spec
 	file   *os.File // immutable; os.File keeps its descriptor from being reused while a call runs
@@ -25,7 +24,7 @@ type mapping struct {
 	watch  *watch   // immutable
 	base   Addr     // immutable
 	memory []byte   // immutable; the whole map; of a Window: guarded by use
-	start  int64    // immutable; where memory begins in the region: 0 but for a Window
+	start  int64    // immutable; where memory begins in the region: 0 except for a Window
 	unit   int64    // immutable; by how many bytes the kernel maps, unmaps and protects
 	writer writer   // of a View that has had a Window
 	size   atomic.Int64
@@ -158,8 +157,8 @@ func (m *mapping) remap(r Range, protection int) error {
 		offset := m.spec.Start + int64(uintptr(at)) - int64(m.base)
 		return filelock.Control(pagesOf(m.file, m.cached), func(fd int) error {
 			// SAFETY: M8. The range is inside of the map, which cannot go away during the call, and gets the pages that
-			// it is meant to have.
-			// The kernel puts them there at once, so that a load in between finds the old page or the new one.
+			// it is meant to have. The kernel puts them there at once, so that a load in between finds the old page or
+			// the new one.
 			_, err := unix.MmapPtr(fd, offset, at, uintptr(len(memory)), protection, unix.MAP_SHARED|unix.MAP_FIXED)
 			if err != nil {
 				return fmt.Errorf("memregion: region %d: map %v of %s again: %w", m.spec.ID, r, m.spec.Path, err)

@@ -3,8 +3,7 @@ package memregion
 import "math/bits"
 
 // pageSet is a set of page numbers below a fixed capacity: one bit each, 32 KiB per GiB of region. Operations on a
-// range cost one step per
-// 64 pages. Lent keeps four: what is backed, and what of that is idle, protected, untouched.
+// range cost one step per 64 pages. Lent keeps four: what is backed, and what of that is idle, protected, untouched.
 type pageSet struct {
 	words []uint64
 	count int64

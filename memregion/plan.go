@@ -22,10 +22,9 @@ const (
 	windowStart Addr = 0x1000_0000_0000
 	windowEnd   Addr = 0x5000_0000_0000
 	// quietStart begins the part of the window that is tried first. Since Go 1.26 the heap starts at a random address,
-	// on amd64 anywhere
-	// below 0x4000_0000_0000, so a region planned there would now and then meet a heap. Above lies nothing:
-	// position-independent programs
-	// start at 0x5500_0000_0000. The race detector's shadow (0x2000…, 0x3000…) is below, too.
+	// on amd64 anywhere below 0x4000_0000_0000, so a region planned there would now and then meet a heap. Above lies
+	// nothing: position-independent programs start at 0x5500_0000_0000. The race detector's shadow (0x2000…, 0x3000…)
+	// is below, too.
 	quietStart Addr = 0x4000_0000_0000
 )
 
@@ -134,7 +133,7 @@ func parseMaps(text []byte) []occupant {
 	return busy
 }
 
-// addressTakenError names who is in the way (M8).
+// addressTakenError names the mapping that is in the way (M8).
 func addressTakenError(spec Spec) error {
 	want := Placement{spec.Base, spec.Capacity}
 	text := "an unknown mapping"

@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// lendUntilKilled lends, fills three extents, tells which, and waits for the end of its standard input, which comes only if the parent dies.
+// lendUntilKilled lends, fills three extents, prints which, and waits for the end of its standard input, which comes
+// only if the parent dies.
 func lendUntilKilled(text string) {
 	var spec memregion.Spec
 	must(json.Unmarshal([]byte(text), &spec))

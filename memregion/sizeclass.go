@@ -3,8 +3,7 @@ package memregion
 import "math/bits"
 
 // Free blocks hang in lists by size class, as in TLSF: `level` is the power of two of the size, `step` one of 32 equal
-// steps inside it. Two
-// bitmaps find the next non-empty class in two instructions, whatever the number of blocks.
+// steps inside it. Two bitmaps find the next non-empty class in two instructions, whatever the number of blocks.
 //
 //	pages   0 … 31      → level 0, one class per size (exact fit below 128 KiB)
 //	pages  32 … 63      → level 1, one class per size
@@ -104,8 +103,8 @@ func lowest(blocks []block, head int32, pages int64, limit int) int32 {
 }
 
 // find returns a listed block of at least the pages, or none. It misses a fitting block only when that sits deeper than
-// scanLimit in the
-// request's own class; the allocator then looks at the top block before it calls again with exhaustive set (M3).
+// scanLimit in the request's own class; the allocator then looks at the top block before it calls again with exhaustive
+// set (M3).
 func (f *freeLists) find(blocks []block, pages int64, exhaustive bool) int32 {
 	class := classOf(pages)
 	limit := scanLimit

@@ -7,8 +7,7 @@ package memregion
 // that is granted them does not wait for it (DropAhead).
 
 // Dropped notes that the lender's domain has dropped every line of r, flush and fence included, and has stored nothing
-// there since. Preconditions: the caller
-// holds r. What is outside the region, or was freed meanwhile, is not noted.
+// there since. Preconditions: the caller holds r. What is outside the region, or was freed meanwhile, is not noted.
 func (l *Lent) Dropped(r Range) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -152,8 +152,7 @@ func (v *View) Hold() (release func() error, err error) {
 }
 
 // Close unmaps, or lets the last holder do it (Hold). Other slices from Bytes must not be touched afterwards. The View
-// of a Lent is closed with the Lent; its own Close does nothing.
-// A second Close does nothing.
+// of a Lent is closed with the Lent; its own Close does nothing. A second Close does nothing.
 func (v *View) Close() error {
 	if v.lent != nil {
 		return nil

@@ -40,7 +40,7 @@ var deeds = map[string]func(file *os.File) error{
 	"store": func(file *os.File) error {
 		memory, err := unix.Mmap(int(file.Fd()), 0, mebibyte, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 		must(err)
-		memory[5000]++ // after a load, so that no page fault tells
+		memory[5000]++ // after a load, so without a page fault
 		return unix.Munmap(memory)
 	},
 }
@@ -135,7 +135,7 @@ func TestOthersAreNoticed(t *testing.T) {
 				memregion.BorrowBy(borrower, kind)
 				for word := range deeds {
 					if kind == memregion.WatchTimes && word == "store" {
-						continue // who stores where he has loaded changes no time
+						continue // a store after a load changes no time
 					}
 					for _, v := range []*memregion.View{l.View(), borrower} {
 						rest(t, v)
@@ -153,8 +153,8 @@ func TestOthersAreNoticed(t *testing.T) {
 	}
 }
 
-// TestALendersOwnWorkIsNoAlteration: M12, the other half: what a lender does is not counted where the kernel says who did it, also while
-// others are looking.
+// TestALendersOwnWorkIsNoAlteration: M12, the other half: what a lender does is not counted where the kernel says which
+// process did it, also while others are looking.
 func TestALendersOwnWorkIsNoAlteration(t *testing.T) {
 	spec := shmSpec(t, 64*mebibyte)
 	l, first := watched(t, spec, memregion.WatchProcess)

@@ -133,7 +133,7 @@ func TestWindowsThatAreRefused(t *testing.T) {
 	require.NoError(t, w.Close())
 }
 
-// M9: a store into a window whose backing was truncated is an error for those who guard against it.
+// M9: a store into a window whose backing was truncated is an error inside Guarded.
 func TestAFaultInAWindow(t *testing.T) {
 	spec := fileSpec(t, 16*mebibyte)
 	l := lend(t, spec, memregion.LendOptions{GrowthStep: mebibyte})
@@ -149,7 +149,7 @@ func TestAFaultInAWindow(t *testing.T) {
 	require.ErrorContains(t, err, "offset 1052672") // of the region, not of the window
 }
 
-// M12: windows come and go without an alarm for those who watch the region by events; the end of the borrower is one.
+// M12: windows come and go without an alarm for watches by events; the end of the borrower is one.
 func TestWindowsAreNoAlterations(t *testing.T) {
 	for _, kind := range []memregion.WatchKind{memregion.WatchProcess, memregion.WatchEvents} {
 		t.Run(string(kind), func(t *testing.T) {

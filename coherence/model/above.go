@@ -103,7 +103,7 @@ func (m *motion) orphaned(g *generation) {
 	}
 }
 
-// growing adds that a writer elsewhere wants another extent for what it has.
+// growing adds that a writer elsewhere asks for another extent for what it has.
 func (m *Model) growing(s *State, g *generation, slot uint8) {
 	if m.effects.grows && !m.halves && g.writer != Home && g.count == 1 && m.free(s, 1-g.first, 1) {
 		m.can(Step{Kind: Grow, Node: g.writer, Slot: slot})
@@ -128,8 +128,8 @@ func (m *Model) reallocations(s *State, g *generation, slot uint8) {
 }
 
 // reallocate is what the lender does at once, between two messages: it grants, drops what it has of both places,
-// copies, drops the copy, and hands over. The
-// writer drops what it has there, and gives the former place back, of which it has nothing modified.
+// copies, drops the copy, and hands over. The writer drops what it has there, and gives the former place back, of which
+// it has nothing modified.
 func (m *motion) reallocate(g *generation, to uint8) {
 	if to == g.first {
 		g.phase = writing

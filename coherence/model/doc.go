@@ -13,7 +13,7 @@
 // # What is modelled
 //
 //   - Three domains: home, which lends, alpha and beta. Each has one cache over two places of memory. A place is a
-//     line; where a mutation wants two extents in one line, both places are one line.
+//     line; where a mutation needs two extents in one line, both places are one line.
 //   - Every domain may write and read, all at the same time. Every writer, every reader of every generation in every
 //     domain and the lender have their own place in their script: there is no global program counter, with which some
 //     mutations would not be found.
@@ -66,8 +66,8 @@
 //
 // # What it does not do
 //
-// It knows no reordering of loads but across a flush, and ordinary stores are in the cache at once, which is what the
-// full fence at the end of a clean makes of them. It knows no durable regions and no protection, which concern no
+// It knows no reordering of loads except across a flush, and ordinary stores are in the cache at once, which is what
+// the full fence at the end of a clean makes of them. It knows no durable regions and no protection, which concern no
 // cache: the cores' twin (twin_test.go) covers them. What is done above the protocol is one step where production holds
 // a lock over it, as over a reallocation: what may happen between its flushes and its copy is left to the emulated
 // memory of package borrowing. It is not used by any program, only by tests.

@@ -41,8 +41,8 @@ func (t *Trace) Last() State {
 }
 
 // Trace makes a run of the path of a search: it finds the steps between the states and puts the prefetches and
-// evictions
-// back that the search left out. It panics if there is no such run: the reductions of the search would be wrong.
+// evictions back that the search left out. It panics if there is no such run: the reductions of the search would be
+// wrong.
 func (m *Model) Trace(r Result) *Trace {
 	t := &Trace{Model: m, Violation: r.Violation}
 	var at State

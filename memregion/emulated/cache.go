@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Options of Attach: where a domain's cache of one region is mapped. All are as long as the region, but for Shadow,
+// Options of Attach: where a domain's cache of one region is mapped. All are as long as the region, except Shadow,
 // which has IntentBytes more. They stay mapped until Detach.
 type Options struct {
 	Line   int64  // bytes per line: 64 or 128

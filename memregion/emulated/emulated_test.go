@@ -113,7 +113,7 @@ func TestAFlushWaitsForTheFence(t *testing.T) {
 	require.Equal(t, 20, late)
 }
 
-// A store that changes nothing: of who opens an extent first, and of the lender.
+// A store that changes nothing: by a writer that opens the extent first, and by the lender.
 func TestAStoreThatChangesNothing(t *testing.T) {
 	memory := aligned(size)
 	fill(memory, 7)
