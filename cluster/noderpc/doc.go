@@ -50,7 +50,7 @@
 //   - peer: the caller, as the kernel (unix socket) or its certificate (TCP) says
 //   - ticket: a caller's name for one request of memory, by which it gives back what it never heard of
 //   - state: a small named number of a node that others wait for (the thesis' state vector)
-//   - refusal: what no correct peer asks for, or a limit it met: logged with who and what, and counted
+//   - refusal: what no correct peer asks for, or a limit it met: logged with caller and call, and counted
 //
 // # Invariants
 //

@@ -12,7 +12,7 @@ import (
 	"github.com/csmsql/csmsql/coherence"
 )
 
-// Departure is what became of what a borrower held that was declared dead.
+// Departure says what became of the extents of a borrower that was declared dead.
 type Departure struct {
 	// Borrowers that are gone: the incarnations that were known of.
 	Borrowers []Borrower
@@ -49,8 +49,8 @@ func (l *Lender) PeerGone(name string, incarnation noderpc.Incarnation) Departur
 // Over takes the membership's word that an incarnation is over: PeerGone for every name under which it has called, and
 // for those under which it is still to call. A node that was given up and has not noticed goes on asking for memory,
 // under a name that this process may not have heard yet. What it was granted then would never go back, for its process
-// restarts the node and lives (W4). was says which node's incarnation it was: of a borrower that called after its
-// record was gone nothing else does.
+// restarts the node and lives (W4). was is the incarnation's node and registration: a borrower that called
+// after its record was gone is known only by it.
 func (l *Lender) Over(incarnation noderpc.Incarnation, was noderpc.Membership) {
 	l.mu.Lock()
 	l.mu.ledger.end(incarnation)
@@ -124,7 +124,7 @@ func (l *Lender) depart(departing []*account, named Borrower) (d Departure) {
 	return d
 }
 
-// settle gives back what a borrower held that is gone. Preconditions: the grants are busy with it.
+// settle gives back the extents of a borrower that is gone. Preconditions: the grants are busy with it.
 func (l *Lender) settle(list []*grant) {
 	for _, g := range list {
 		home := l.homes[g.extent.Region]
@@ -206,8 +206,8 @@ func (l *Lender) Lift(name string, incarnation noderpc.Incarnation) {
 
 // Sweep looks at the borrowers' processes: those that have ended are gone, whether the membership has noticed or not,
 // and so are incarnations of nodes that restarted since. This process may be younger than their end, and so have missed
-// it. What waited for that goes back. The engine's janitor calls it now and then; each
-// borrower costs one look into /proc.
+// it. What waited for that goes back. The engine's janitor calls it now and then; each borrower costs one look into
+// /proc.
 func (l *Lender) Sweep() {
 	l.mu.Lock()
 	l.mu.ledger.forgetVoids(l.options.Now())

@@ -78,8 +78,7 @@ func (e ended) list() (left []noderpc.LeftExtent) {
 	return left
 }
 
-// ended looks for those of the peer's machine: the principal is what the peer proved to be, the machine is what it says
-// beside.
+// ended finds those of the peer's machine. The peer has proved its principal; the machine is its own word.
 func (l *Lender) ended(peer noderpc.Peer, request noderpc.LeftRequest) (e ended) {
 	processes := map[*account]bool{} // whether each has ended, or its node has restarted
 	type candidate struct {
