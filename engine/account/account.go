@@ -124,7 +124,7 @@ func (n *Node) forget(s *Session) {
 // charge is so many bytes, and which of them are brief or in any case.
 type charge struct{ bytes, brief, base int64 }
 
-// giveBack takes a charge off the balance and tells those who wait for it.
+// giveBack takes a charge off the balance and wakes the sessions that wait for it.
 func (n *Node) giveBack(c charge) {
 	after, _ := n.change(func(b balance) (balance, bool) {
 		b.used, b.brief, b.base = b.used-c.bytes, b.brief-c.brief, b.base-c.base
@@ -184,7 +184,8 @@ func (s *Session) take(kind string, c charge, may rule) error {
 	}
 }
 
-// charge makes a charge if the rule allows it; or tells how much room it wants. Preconditions: mu is held.
+// charge makes a charge if the rule allows it. If there is no room for it, it makes none, and returns how much is
+// wanted. Preconditions: mu is held.
 func (s *Session) charge(kind string, c charge, may rule) (wanted int64, err error) {
 	_, charged := s.node.change(func(b balance) (balance, bool) {
 		wanted = 0

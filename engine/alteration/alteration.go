@@ -49,7 +49,7 @@ type Host struct {
 	Order func(ctx context.Context, tx *catalog.Transaction, name catalog.TableName) error
 	// Sequences are those of the transaction.
 	Sequences *sequence.Changes
-	// Notice tells the client something.
+	// Notice sends the client a notice.
 	Notice func(message, detail string)
 }
 

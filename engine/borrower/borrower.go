@@ -107,7 +107,7 @@ func (r *Borrower) redial(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Statements under way keep the old keeper, which tells them that their leases are over.
+	// Statements under way keep the old keeper, by which they learn that their leases are over.
 	if err := keeper.Close(ctx); err != nil {
 		r.config.Log.Warn("leases of the node's former process are gone", "error", err)
 	}
@@ -286,7 +286,7 @@ func (r *Borrower) acquire(ctx context.Context, x *descriptor.Extent) error {
 	return aboutBytes(client.Acquire(ctx, *x))
 }
 
-// aboutBytes tells what a node found wrong with a chunk from that it could not be asked.
+// aboutBytes returns what a node found wrong with a chunk, and a reader.Unanswered if it could not be asked.
 func aboutBytes(err error) error {
 	var answer *noderpc.Error
 	if err == nil || errors.As(err, &answer) && answer.Answered && (answer.State == "XX001" || answer.State == "58030") {

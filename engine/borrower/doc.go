@@ -21,5 +21,5 @@
 //
 // # What it does not do
 //
-// It runs no SQL, and never writes. Who reads under a lease asks for Check after the last load (the engine's E3).
+// It runs no SQL, and never writes. A reader under a lease calls Check after the last load (the engine's E3).
 package borrower

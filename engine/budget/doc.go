@@ -13,7 +13,7 @@
 //
 //   - BG1: the shares of a memory limit are never more than it, whatever it is; with what the program has in any case
 //     the process stays below the limit and 150 MiB.
-//   - BG2: no byte is DuckDB's and Go's at once: who gives something away does so before the other one has it.
+//   - BG2: no byte is DuckDB's and Go's at once: the one gives it away before the other one has it.
 //
 // # Lock order
 //

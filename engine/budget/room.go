@@ -34,7 +34,7 @@ type Room struct {
 }
 
 const (
-	// clientsFree is what clients have without anybody yielding: heapBytes has it.
+	// clientsFree is what clients have before DuckDB yields memory: heapBytes has it.
 	clientsFree = 8 << 20
 	// HeapBytes is what Go has while clients keep no more than clientsFree: the program's 20 MiB, that, and as much for
 	// the collector.
@@ -118,7 +118,7 @@ func (r *Room) Close() {
 	}
 }
 
-// Follow tells Go what it may have, and has a goroutine return what clients have given back, until close.
+// Follow limits what Go may have, and has a goroutine return what clients have given back, until close.
 func (r *Room) Follow() {
 	r.limitHeap(0)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -18,5 +18,5 @@
 //
 // # What it does not do
 //
-// It reads no table and plans nothing: who writes the rows does. It has no locks.
+// It reads no table and plans nothing: the writer of the rows does. It has no locks.
 package cast

@@ -148,7 +148,7 @@ func modified(text, last string, name *pg.TypeName) (Type, error) {
 // allFields is how PostgreSQL's parser writes an interval of all fields.
 const allFields = 0x7FFF
 
-// microseconds is the precision of PostgreSQL's times, and of DuckDB's but for those with a name of their own.
+// microseconds is the precision of PostgreSQL's times, and of DuckDB's except those with a name of their own.
 const microseconds = 6
 
 func timeType(text, last string, numbers []int) (Type, error) {

@@ -5,10 +5,10 @@
 //
 // # Words
 //
-// A fold puts one chunk in the place of a run: chunks that follow each other, with the same rows, but for those that
-// are deleted (hugetable's H7, H8). The compaction is who does it. A chunk is full if no fold makes it larger; it is
-// wasteful if a fourth of its rows or more are deleted, and take 64 KiB at least. A key is what may be folded together:
-// chunks of different keys, and on either side of one without a key, stay apart.
+// A fold puts one chunk in the place of a run: chunks that follow each other, with the same rows, except deleted ones
+// (hugetable's H7, H8). The compaction is what does it in the background. A chunk is full if no fold makes it larger;
+// it is wasteful if a fourth of its rows or more are deleted, and take 64 KiB at least. A key is what may be folded
+// together: chunks of different keys, and on either side of one without a key, stay apart.
 //
 // # Invariants
 //

@@ -1,4 +1,4 @@
-// Package configuration is the settings of one session: what they are now, what RESET brings back, who has given them.
+// Package configuration is the settings of one session: what they are now, what RESET brings back, where they were set.
 //
 //	client's start ─► Begin ─► started ──┐ Reset
 //	SET, set_config() ─► Read ─► value ──┴► Values ── Value, Show, List ─► SHOW, pg_settings
@@ -20,7 +20,7 @@
 //
 // # Lock order
 //
-// Calls.mu is a leaf. All else belongs to the session's goroutine, but for what set_config() asks while that one waits.
+// Calls.mu is a leaf. All else belongs to the session's goroutine, except what set_config() asks while that one waits.
 //
 // # What it does not do
 //

@@ -82,8 +82,8 @@ func plain[V string | []byte](v interface {
 
 // Detach takes a batch over and gives one that outlives the lease under which it was read: a copy. A borrower's client
 // may be stopped before it looks at the values, and checks no lease. In the node itself no lease runs out while a batch
-// is in use (package lease), and rows go out in place, but for what the session's own transaction wrote: no lease keeps
-// that.
+// is in use (package lease), and rows go out in place. What the session's own transaction wrote does not: no lease
+// keeps that.
 func Detach(ctx context.Context, batch arrow.RecordBatch, schema *arrow.Schema) (arrow.RecordBatch, error) {
 	defer batch.Release()
 	copied, err := Copy(batch, schema)

@@ -75,7 +75,8 @@ func (r *Report) Bytes() (sum int64) {
 	return sum + r.Suspects.Bytes
 }
 
-// Audit looks who holds the extents of one region, round after round. The zero value is ready. It is for one goroutine.
+// Audit looks for the holders of the extents of one region, round after round. The zero value is ready. It is for one
+// goroutine.
 type Audit struct {
 	suspects map[coherence.Generation]suspect
 }

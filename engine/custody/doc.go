@@ -1,4 +1,4 @@
-// Package custody knows who holds the memory of a node's region that no version of a table has, and finds what is
+// Package custody knows the holders of the memory of a node's region that no version of a table has, and finds what is
 // unowned.
 //
 //	session, load, fragment …                     lender of the memory
@@ -37,7 +37,6 @@
 //	Book.mu is a leaf
 //
 // # What it does not do
-//
 // It has no clock, no goroutine and no I/O but that of the spaces that it wraps: the engine's janitor runs the rounds,
-// and does what they say. It does not know versions, pins or other processes: its caller says who holds what.
+// and applies their remedies. It does not know versions, pins or other processes: its caller names the holders.
 package custody

@@ -319,9 +319,9 @@ func RefuseInherited(query string, result *arrow.Schema, asked func(text string)
 	return err
 }
 
-// collationsAsked asks which text columns of a query's result have a collation: DuckDB tells of no type what its
-// collation is, so that it is asked by comparing what only one of them makes equal, or orders. Each row answers for
-// one of columns.
+// collationsAsked asks which text columns of a query's result have a collation: DuckDB does not report the collation of
+// a type. So the query compares values that only one of them makes equal, or orders. Each row answers for one of
+// columns.
 func collationsAsked(query string, result *arrow.Schema) (text string, columns []string) {
 	var list []string
 	for i, f := range result.Fields() {

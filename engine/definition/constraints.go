@@ -160,8 +160,8 @@ func onlyPrimaryKey(table catalog.TableName, list []constraint.Constraint) error
 	return nil
 }
 
-// taken reports whether a relation of a table's schema has a name, but for the keys of what is called as the table: it
-// is the table, or goes.
+// taken reports whether a relation of a table's schema has a name. Keys of a table that is called as this one do not
+// count: it is this table, or goes.
 func (r *Reader) taken(table catalog.TableName, name string) (bool, error) {
 	full := catalog.TableName{Schema: table.Schema, Name: name}
 	if full == table {
@@ -387,7 +387,7 @@ func typeName(f arrow.Field) string {
 	return strings.ToLower(name)
 }
 
-// columnsRead are the columns that an expression names, as far as PostgreSQL's parser can tell: a check is called by
+// columnsRead are the columns that an expression names, as far as PostgreSQL's parser knows: a check gets its name from
 // the one that it reads.
 func columnsRead(expression string, schema *arrow.Schema) (names []string) {
 	tree := dialect.TreeOf("SELECT (" + expression + "\n)")
@@ -418,7 +418,7 @@ type Reference struct {
 	To         catalog.TableName
 }
 
-// ReferencesTo lists the foreign keys to some tables, but for those of these tables themselves.
+// ReferencesTo lists the foreign keys to some tables, except those of these tables themselves.
 func ReferencesTo(contents *catalog.Contents, going []catalog.TableName) (list []Reference, err error) {
 	names := map[uint64]catalog.TableName{}
 	for _, name := range going {

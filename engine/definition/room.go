@@ -11,7 +11,7 @@ import (
 )
 
 // MakeRoom looks whether the name of a new table is taken, and frees it for OR REPLACE. exists: IF NOT EXISTS applies,
-// of which skipped tells the client.
+// of which skipped notifies the client.
 func MakeRoom(tx *catalog.Transaction, v *snapshot.View, name catalog.TableName, ifNotExists, orReplace bool,
 	skipped func(state, message string)) (exists bool, err error) {
 	version := v.Find(name.Schema, name.Name)

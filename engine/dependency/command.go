@@ -20,7 +20,7 @@ type Command struct {
 	Head      *statement.Drop
 	Views     *viewtext.Writer
 	Sequences *sequence.Changes
-	// Notice tells the client something.
+	// Notice sends the client a notice.
 	Notice func(message, detail string)
 	// Point gives an error about a name its place.
 	Point func(err error, name string) error

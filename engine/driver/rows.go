@@ -131,7 +131,7 @@ func (r *rows) value(column int) driver.Value {
 	return simpleValue(a, row)
 }
 
-// native tells the types that have a driver.Value of their own.
+// native reports whether a type has a driver.Value of its own.
 func native(t arrow.DataType) bool {
 	switch t.ID() {
 	case arrow.BOOL, arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.UINT8, arrow.UINT16, arrow.UINT32, arrow.FLOAT32, arrow.FLOAT64,

@@ -101,7 +101,7 @@ func (f Fabric) Reader(counters *coherence.Counters) *coherence.Reader {
 	return coherence.NewReader(f.Class, f.LinesFor(Acquire), counters)
 }
 
-// Guest tells that another process has to flush for this one.
+// Guest reports whether another process has to flush for this one.
 func (f Fabric) Guest() bool { return f.Class != coherence.Coherent && f.Lines == nil }
 
 // Accepts refuses a region on a fabric of another kind: what this process does about caches would be wrong there.

@@ -68,7 +68,7 @@ func (f *Facts) locate(ctx context.Context) error {
 	return nil
 }
 
-// Regions are the regions in which there are chunks, as far as anybody has asked where they lie.
+// Regions are the regions in which there are chunks, as far as Chunks was called for them.
 func (f *Facts) Regions() []memregion.RegionID {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -108,7 +108,7 @@ func Write(access duckdb.FileAccess, file string, write func(f *os.File) error) 
 		}
 		err = inSystem(file, err)
 	}
-	_ = root.Remove(temporary) // the first error is the one to tell
+	_ = root.Remove(temporary) // the first error is the one to return
 	return err
 }
 

@@ -40,7 +40,7 @@ type Arrow struct {
 	Schema  *arrow.Schema // normal
 }
 
-// OpenArrow tells files from streams. limit bounds the bytes of one batch. f stays the caller's.
+// OpenArrow opens an Arrow IPC file or stream. limit bounds the bytes of one batch. f stays the caller's.
 func OpenArrow(f *os.File, limit int64) (a *Arrow, err error) {
 	defer func() { // arrow-go looks at some of what it reads without looking first
 		if r := recover(); r != nil {

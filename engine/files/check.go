@@ -89,7 +89,7 @@ func checkFiles(conn *duckdb.Connection, files []string, columns int) error {
 	return nil
 }
 
-// isPattern tells a name that may mean several files.
+// isPattern reports whether a name may mean several files.
 func isPattern(file string) bool { return strings.ContainsAny(file, "*?[") }
 
 // filesOf are the files that a pattern means.

@@ -22,7 +22,7 @@ type Reading struct {
 	Columns []string      // the table's that are filled, in the order in which the call gives them
 }
 
-// IsBadValue tells errors about a value, which stands somewhere.
+// IsBadValue reports whether an error is about a value, which has a place in the file.
 func IsBadValue(err error) bool {
 	var d *duckdb.Error
 	return errors.As(err, &d) && strings.HasPrefix(d.State, "22")

@@ -23,7 +23,7 @@ import (
 const RowsPerBatch = 65_536
 
 // Gather collects rows of text, in DuckDB's spelling. io.EOF comes with the last ones, any other error without a batch:
-// what there was is freed. note tells the line of the row that next gave last, and count counts them.
+// what there was is freed. note returns the line of the row that next gave last, and count counts them.
 func Gather(schema *arrow.Schema, forms []literal.Form, held *Gathering, next func() ([][]byte, error),
 	note func() int64,
 	count *int64) (arrow.RecordBatch, error) {

@@ -37,8 +37,8 @@ func (m LineMarks) of(row int64) int64 {
 }
 
 // TextCulprit turns DuckDB's error about the texts of a batch into one that names the first line, the column and the
-// value that it is about, in PostgreSQL's words. DuckDB does not tell; so each column is converted by itself, and the
-// first bad row looked for by halving.
+// value that it is about, in PostgreSQL's words. DuckDB does not say; so each column is converted by itself, and the
+// first bad row found by bisection.
 func TextCulprit(ctx context.Context, connect func() (*duckdb.Connection, error), table string, schema *arrow.Schema,
 	columns []string,
 	batch arrow.RecordBatch, lines LineMarks, failed error) error {

@@ -28,7 +28,7 @@ const channelsMost = 1000
 // Notification is what a session hears.
 type Notification struct{ Channel, Payload string }
 
-// Listening is what one session listens to. Its methods are the session's own, but for Heard, which any goroutine may
+// Listening is what one session listens to. Its methods are the session's own, except Heard, which any goroutine may
 // call.
 type Listening struct {
 	source  Source
@@ -53,8 +53,8 @@ type change struct {
 	listens bool
 }
 
-// NewListening is of a session that listens to nothing yet. What it keeps is charged to the account. poke tells its
-// client that there may be something to hear, and does not block; nil: there is no way to tell the client.
+// NewListening is of a session that listens to nothing yet. What it keeps is charged to the account. poke notifies its
+// client that there may be something to hear, and does not block; nil: the client cannot be notified.
 func NewListening(source Source, to *account.Session, poke func()) *Listening {
 	return &Listening{source: source, account: to, poke: poke, stops: map[string]func(){}}
 }

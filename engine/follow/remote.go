@@ -110,7 +110,7 @@ func (r *Remote) ask() (context.Context, map[catalog.TableID]uint64) {
 	return ctx, seen
 }
 
-// tell passes on what is another version than was seen. Who hears of it looks, and says what it has seen then.
+// tell notifies the watches that have seen another version. Their followers look, and say what they have seen then.
 func (r *Remote) tell(changed []catalog.TableID, seen map[catalog.TableID]uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

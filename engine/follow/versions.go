@@ -13,7 +13,7 @@ import (
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// Session is one in which versions are read. It is for one goroutine, but for Close.
+// Session is one in which versions are read. It is for one goroutine, except Close.
 type Session interface {
 	// Query runs a statement.
 	Query(ctx context.Context, sql string, args ...any) (array.RecordReader, error)
@@ -116,8 +116,8 @@ var errTooMany = sqlerror.New("54000", "a process that is attached to a node fol
 //	}
 //
 // The version stays in place during its turn of the loop, and what v.Query asks sees exactly it. Commits never wait for
-// a follower: who is slower than they are gets the newest version next (FW2). A version is given if rows, columns or
-// the name are others, not if chunks only moved. The table, whose name is as in SQL, or a materialized view, is
+// a follower: one that is slower than they are gets the newest version next (FW2). A version is given if rows, columns
+// or the name are others, not if chunks only moved. The table, whose name is as in SQL, or a materialized view, is
 // followed under whatever name it gets. An engine that is attached to a node follows TablesMost tables at most.
 //
 // The loop ends with an error: ctx's; 42P01 when the table is not there or was dropped; 42809 for a view, 0A000 for a

@@ -13,7 +13,7 @@ import (
 // Change is what a statement does in a transaction.
 type Change func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View) error
 
-// Command is what a statement does about former versions; nil: nothing. notice tells the client something.
+// Command is what a statement does about former versions; nil: nothing. notice sends the client a notice.
 func Command(head any, notice func(message, detail string)) Change {
 	s, ok := head.(*statement.SetStorage)
 	if !ok {

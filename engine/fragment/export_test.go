@@ -2,5 +2,5 @@ package fragment
 
 import "github.com/csmsql/csmsql/cluster/noderpc"
 
-// Key tells fragments apart whose plans differ.
+// Key distinguishes fragments whose plans differ.
 func (p *Payload) Key(request noderpc.FragmentRequest) (string, error) { return p.key(request) }

@@ -17,7 +17,7 @@ import (
 	"github.com/csmsql/csmsql/sql/setting"
 )
 
-// Payload is what engines tell each other of a fragment beside its text. It comes from outside.
+// Payload is what a coordinator sends with a fragment's text. It comes from outside.
 type Payload struct {
 	// Snapshot is a catalog.SnapshotRecord of the tables that the text reads.
 	Snapshot []byte
@@ -45,7 +45,7 @@ type Stage struct {
 	InPart  bool     `json:"-"` // it is one partition; for the coordinator
 }
 
-// Report is what engines tell each other of a fragment's result beside its chunks. It comes from outside.
+// Report is what a node sends with the chunks of a fragment's result. It comes from outside.
 type Report struct {
 	Columns []byte // as descriptor.AppendSchema writes them
 	// Partitions says of how many of the chunks, which come in that order, each partition consists; nil: there are
@@ -113,7 +113,7 @@ func (p *Payload) key(request noderpc.FragmentRequest) (string, error) {
 	return strings.Join(append(parts, request.Query, string(payload)), "\x00"), nil
 }
 
-// see adds to a task what the payload tells of tables and results. made are the results.
+// see adds to a task what the payload says of tables and results. made are the results.
 func (p *known) see(t *Task) (made []*catalog.TableVersion, err error) {
 	t.SearchPath, t.Snapshot, t.Contents = p.SearchPath, p.snapshot, p.snapshot.Contents
 	t.Parts, t.Results = map[int][]int{}, map[*catalog.TableVersion]bool{}

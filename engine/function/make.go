@@ -27,7 +27,7 @@ import (
 // Maker makes functions of texts in a dialect.
 type Maker struct {
 	Dialect string
-	// Plan tells what columns a query has, in the dialect.
+	// Plan returns the columns of a query, in the dialect.
 	Plan func(ctx context.Context, query string) (*arrow.Schema, error)
 }
 
@@ -237,7 +237,7 @@ func (m Maker) body(ctx context.Context, f *Function) error {
 	return dialect.WithoutPosition(err)
 }
 
-// Make puts the function into the catalog. Nothing streams on conn; notice tells the client something.
+// Make puts the function into the catalog. Nothing streams on conn; notice sends the client a notice.
 func (m *Made) Make(ctx context.Context, tx *catalog.Transaction, v *snapshot.View, conn *duckdb.Connection,
 	notice func(message, detail string)) error {
 	name, err := v.QualifyType(m.head.Name)

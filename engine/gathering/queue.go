@@ -107,7 +107,7 @@ func (q *Queue) enter(w *waiter) (first bool) {
 	return !busy
 }
 
-// leave takes a waiter out; false: its turn has come, or that of one who has taken it along.
+// leave takes a waiter out; false: its turn has come, or that of another one that has taken it along.
 func (q *Queue) leave(w *waiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -145,7 +145,7 @@ func (q *Queue) take(w *waiter) (taken []*waiter) {
 	return taken
 }
 
-// next calls who works after this, if anybody waits.
+// next gives the turn to the next waiter, if there is one.
 func (q *Queue) next(table catalog.TableID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -160,7 +160,7 @@ func (q *Queue) next(table catalog.TableID) {
 // work stores the rows of a waiter, whose turn it is, and of those that go along.
 func (q *Queue) work(w *waiter) {
 	defer q.next(w.Table.ID)
-	runtime.Gosched() // who is about to come goes along
+	runtime.Gosched() // sessions that are about to come go along
 	taken, returned := q.take(w), false
 	defer func() {
 		for _, other := range taken {

@@ -67,7 +67,7 @@ func insertion(t *testing.T, table catalog.TableID, rows int) *gathering.Inserti
 	return in.With(catalog.Table{ID: table, Columns: columns}, made)
 }
 
-// begin has a session insert, and tells what came of it.
+// begin has a session insert, and sends the outcome.
 func begin(ctx context.Context, q *gathering.Queue, in *gathering.Insertion) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- q.Insert(ctx, in) }()

@@ -8,5 +8,5 @@
 //
 // # What it does not do
 //
-// It hides nothing: who asks shows a guest no texts of others.
+// It hides nothing: its caller shows a guest no texts of others.
 package history

@@ -83,8 +83,8 @@ func CanHash(f arrow.Field) error {
 	return sqlerror.New("0A000", "column %q of type %s cannot be hashed", f.Name, f.Type)
 }
 
-// Buckets tells for every row of a batch which of n buckets it belongs to by its values in the columns of the schema,
-// whatever layout they have in the batch.
+// Buckets returns for every row of a batch the one of n buckets to which it belongs by its values in the columns of the
+// schema, whatever layout they have in the batch.
 func Buckets(ctx context.Context, batch arrow.RecordBatch, schema *arrow.Schema, columns []int,
 	n int) ([]int32, error) {
 	hashes := make([]uint64, batch.NumRows())

@@ -29,7 +29,7 @@ func TestEqualValuesHaveEqualHashes(t *testing.T) {
 			require.Equal(t, "0A000", stateOf(t, err))
 			return
 		}
-		const n = 1 << 20 // so many buckets tell hashes apart
+		const n = 1 << 20 // so many buckets distinguish hashes
 		seen, used := map[any]int32{}, map[int32]bool{}
 		for range 4 {
 			seed := rapid.Uint64().Draw(t, "seed")

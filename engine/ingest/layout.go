@@ -41,7 +41,7 @@ func Logical(t arrow.DataType) arrow.DataType {
 }
 
 // LogicalSchema is the schema of the table that rows of schema make. Metadata of fields (what arrow.uuid marks) stays,
-// but for that of a user-defined type, which becomes the column's.
+// except that of a user-defined type, which becomes the column's.
 func LogicalSchema(schema *arrow.Schema) *arrow.Schema {
 	fields := schema.Fields()
 	for i, f := range fields {

@@ -84,7 +84,7 @@ type Writer struct {
 	parts []*Writer
 }
 
-// limits are the constants above, but for tests.
+// limits are the constants above, except in tests.
 type limits struct{ morsel, rows, rowsMax, growthBytes, hold int64 }
 
 var errFinished = errors.New("the writer was finished or aborted already")

@@ -77,7 +77,7 @@ func (i *Inspector) Verify(ctx context.Context, tables []catalog.TableName,
 }
 
 // Prefault makes the pages of all tables present in this process, each chunk's in the replica that queries would read.
-// What cannot be had is for the query to tell that wants it.
+// What cannot be had is reported by the query that needs it.
 func (i *Inspector) Prefault(ctx context.Context, progress func(noderpc.Progress)) error {
 	var at noderpc.Progress
 	return i.Each(ctx, nil, func(_ *lease.Lease, t *catalog.TableVersion, p catalog.Position) error {

@@ -49,14 +49,14 @@ func Check(file io.ReaderAt, size, limit int64) error {
 	return c.checkFooter(footer)
 }
 
-// IsStream tells a stream from a file. A file must not be read as a stream: its first bytes would be a length.
+// IsStream reports whether a file is a stream. A file must not be read as a stream: its first bytes would be a length.
 func IsStream(file io.ReaderAt) (bool, error) {
 	start := make([]byte, len(magic))
 	_, err := file.ReadAt(start, 0)
 	return !bytes.Equal(start, magic), err
 }
 
-// footer reads a file's last message, and tells where it begins.
+// footer reads a file's last message, and returns where it begins.
 func (c *checker) footer() (*message, int64, error) {
 	tail := make([]byte, 4+len(magic))
 	at := c.size - int64(len(tail))
@@ -151,7 +151,7 @@ const (
 	kindBatch      = 3
 )
 
-// checkMessage tells how long the message's body is, which begins at body.
+// checkMessage returns the length of the message's body, which begins at body.
 func (c *checker) checkMessage(m *message, body, end int64) (int64, error) {
 	t, err := m.root()
 	if err != nil {

@@ -103,7 +103,7 @@ func (t table) table(slot int) (inner table, ok bool, err error) {
 	return inner, err == nil, err
 }
 
-// vector tells where the first of a vector's n elements of the width stands; they all lie in the message.
+// vector returns the position of the first of a vector's n elements of the width; they all lie in the message.
 func (t table) vector(slot, width int) (first, n int, err error) {
 	at, err := t.field(slot, 4)
 	if err != nil || at == 0 {

@@ -77,7 +77,7 @@ var parameterTypes = map[plan.TypeKind]duckdb.ParameterType{
 	plan.KindVarchar: duckdb.TypeText, plan.KindDate: duckdb.TypeDate, plan.KindTimestamp: duckdb.TypeTimestamp,
 }
 
-// certain reports whether DuckDB would tell clients of the same types of parameters.
+// certain reports whether DuckDB would give parameters the same types.
 func certain(q *plan.Query) bool { return !slices.Contains(Parameters(q), duckdb.TypeUnknown) }
 
 // Parameters are the types of the parameters, unknown where they are not certain.

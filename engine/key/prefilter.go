@@ -15,7 +15,7 @@ import (
 //	few rows ─► bits ─┐
 //	many rows ────────┴─► candidates ─► digests ─► duplicates
 
-// prefilter tells which integers are certainly none of those that were added: a Bloom filter with one hash.
+// prefilter finds integers that are certainly none of those that were added: a Bloom filter with one hash.
 type prefilter struct {
 	bits        []uint64
 	shift       int

@@ -106,7 +106,8 @@ func (s *Sought) add(columns []arrow.Array, stats []*descriptor.Statistics, rows
 	return nil
 }
 
-// Each tells of the keys that rows of columns have: a key with a NULL is absent, unless with nulls that is a value.
+// Each calls each with the keys that rows of columns have: a key with a NULL is absent, unless with nulls that is a
+// value.
 func Each(columns []arrow.Array, nulls bool, each func(row int, sum Sum, known bool)) error {
 	d, err := newDigester(columns, nulls)
 	if err != nil {
@@ -146,7 +147,7 @@ func isApart(x, y *descriptor.Statistics) bool {
 	return known && below < 0 || also && above < 0
 }
 
-// Find tells hit of the rows of some chunks of a version that live and have in these columns what is sought, until it
+// Find calls hit for the rows of some chunks of a version that live and have in these columns what is sought, until it
 // says that no more are wanted.
 func (k *Keeper) Find(ctx context.Context, v *catalog.TableVersion, columns []int, chunks []catalog.Position,
 	sought *Sought, hit func(number int64, sum Sum, text func() string) (more bool)) error {
@@ -224,13 +225,13 @@ func (k *Keeper) Rows(ctx context.Context, v *catalog.TableVersion, p catalog.Po
 	return by.Confirm(ctx)
 }
 
-// look tells hit of the rows of a batch that live and are sought.
+// look calls hit for the rows of a batch that live and are sought.
 func (s *Sought) look(batch arrow.RecordBatch, dead *positions.Set,
 	hit func(row int, sum Sum, d *digester) bool) error {
 	return eachIn(batch, dead, s.nulls, s.filter, s.Sums, hit)
 }
 
-// eachIn tells hit of the rows of a batch that live and whose digests are among some, until it has enough. filter
+// eachIn calls hit for the rows of a batch that live and whose digests are among some, until it has enough. filter
 // leaves out others; nil: all are looked at.
 func eachIn(batch arrow.RecordBatch, dead *positions.Set, nulls bool, filter *prefilter, in map[Sum]struct{},
 	hit func(row int, sum Sum, d *digester) bool) error {

@@ -12,7 +12,7 @@ import (
 // Batches is what the batches of a result lie in that are handed out in place: a lease, so that the bytes stay what
 // they are, and maps of regions, so that they stay readable. All of it stays until the result is closed and every
 // batch, slice and array of it was released, whatever becomes of session and engine in between (LS2). It is the
-// Allocator of the batches' buffers, which tell it by Free.
+// Allocator of the batches' buffers, which call its Free.
 type Batches struct {
 	memory.Allocator // unused: buffers over a region do not grow
 	Lease            *Lease

@@ -27,7 +27,7 @@ func New(snapshot *catalog.Snapshot, check func() error) *Lease {
 // Shared reports whether there is more than one user.
 func (l *Lease) Shared() bool { return l.users.Load() > 1 }
 
-// Hold makes one user more, who calls release.
+// Hold adds one user, which calls Release.
 func (l *Lease) Hold() *Lease {
 	l.users.Add(1)
 	return l

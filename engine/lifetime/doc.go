@@ -4,7 +4,7 @@
 //	                 the contexts of all calls have ended
 //
 // Calls are inside for as long as they run. What they leave behind (rows, cursors, statements) is the session's, and is
-// closed when it is taken apart. So nothing waits for a user who has rows open and does nothing.
+// closed when it is taken apart. So nothing waits for a client that has rows open and does nothing.
 //
 // # Invariants
 //

@@ -57,7 +57,7 @@ func (l *Lifetime) Enter() error {
 	return nil
 }
 
-// EnterToClose lets in who gives something back, as long as there is something to give it back to.
+// EnterToClose lets a caller in that gives something back, as long as there is something to give it back to.
 func (l *Lifetime) EnterToClose() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

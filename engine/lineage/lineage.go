@@ -53,7 +53,7 @@ type Query struct {
 	// SearchPath and TimeZone are those of the session that ran it.
 	SearchPath []string `json:"search_path,omitempty"`
 	TimeZone   string   `json:"time_zone,omitempty"`
-	// Settings are those of its others that say what its text means, but for the defaults.
+	// Settings are its other settings that say what its text means, except the defaults.
 	Settings map[string]string `json:"settings,omitempty"`
 	// Tables are what it read.
 	Tables []Table `json:"tables,omitempty"`

@@ -67,7 +67,7 @@ func (t *target) locking() transaction.Locking {
 // leaveOut is what comes of rows that others have: the query is to be asked again without some, or there is an error,
 // which is the given one if they are to be waited for.
 func (p *Plan) leaveOut(ctx context.Context, tx *transaction.Transaction, wait error) (again bool, err error) {
-	found := false // who had some may have let go of them
+	found := false // their owner may have let go of them
 	for _, t := range p.targets {
 		held, err := tx.Held(ctx, t.locking())
 		if err != nil {

@@ -67,7 +67,7 @@ func inTheWay(place memregion.DevicePlace, r catalog.RegionRecord) error {
 		WithHint("Leave the offset out, to have the region put where there is room, or ask for a smaller one with --region.")
 }
 
-// sameDevice also tells by what names are links to.
+// sameDevice reports whether two names are of one device, also through links.
 func sameDevice(a, b string) bool {
 	if a == b {
 		return true

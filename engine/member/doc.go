@@ -1,5 +1,5 @@
 // Package member is a node as the others see it: what keeps its catalog, the region that it lends with the protocol's
-// home for it, who holds what of that, and in a cluster the other nodes: their memory, which it borrows and writes
+// home for it, the holders of its memory, and in a cluster the other nodes: their memory, which it borrows and writes
 // into, and what it owes them.
 //
 //	          store ◄── catalog ──► Lender: Homes, and by message the other nodes'
@@ -32,7 +32,6 @@
 // remoteSpaces.mu are leaves: no call is made under them.
 //
 // # What it does not do
-//
-// It runs no SQL and decides not where rows go (package placement, and the engine); it serves no calls (package noderpc
-// does, and the engine's guard lets in who calls while it closes).
+// It runs no SQL and does not decide where rows go (package placement, and the engine); it serves no calls (package
+// noderpc does, and the engine's guard lets callers in while it closes).
 package member

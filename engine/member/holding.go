@@ -231,7 +231,8 @@ func (n *Node) abandon(ctx context.Context, ids []catalog.ExtentID) (taken []cat
 	return n.Catalog.Abandon(ctx, n.Region.ID, ids)
 }
 
-// isPublished tells it of an extent of this node's memory. What never was granted in this life, or went back, is not.
+// isPublished reports whether an extent of this node's memory is published. One that was never granted in this life, or
+// went back, is not.
 func (n *Node) isPublished(id catalog.ExtentID) bool {
 	home := n.Homes[id.Region]
 	return home != nil && home.Generation(id.Generation).State == coherence.Published

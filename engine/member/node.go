@@ -564,7 +564,7 @@ func (n *Node) Peer(ctx context.Context, name string) (*noderpc.Client, error) {
 	return n.peers.get(ctx, name)
 }
 
-// Book says who holds what of the node's region.
+// Book has the holders of the node's region.
 func (n *Node) Book() *custody.Book { return &n.holdings.book }
 
 // Strays counts extents that had no holder.

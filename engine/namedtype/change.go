@@ -18,7 +18,7 @@ type Changes struct {
 	Tx   *catalog.Transaction
 	View *snapshot.View     // of the statement
 	Conn *duckdb.Connection // on which nothing streams
-	// Notice tells the client something.
+	// Notice sends the client a notice.
 	Notice func(message, detail string)
 }
 

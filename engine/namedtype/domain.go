@@ -97,7 +97,7 @@ func WithDomains(contents *catalog.Contents, table string, schema *arrow.Schema,
 }
 
 // PutDomain puts another state of a domain in its place, and what it demands into the tables that have columns of it
-// (DM1): who writes to one of them meanwhile has not seen that, and so either of the two is an error.
+// (DM1): a transaction that writes to one of them meanwhile has not seen that, so that one of the two is an error.
 func PutDomain(tx *catalog.Transaction, from catalog.TableName, is *catalog.UserType) error {
 	if err := tx.RedefineType(from, is); err != nil {
 		return err

@@ -23,7 +23,7 @@ type Host struct {
 	Temporary bool
 	// Relations finds what names in FROM mean.
 	Relations typing.Find
-	// Plan tells of what types the parameters of a query are, Prepare those of a text as DuckDB is given it.
+	// Plan returns the types of a query's parameters, Prepare those of a text as DuckDB is given it.
 	Plan, Prepare func(text string) ([]*enumeration.Type, error)
 }
 

@@ -24,7 +24,7 @@ type Reading struct {
 	Uses []string
 	// Relations finds what names in FROM mean.
 	Relations typing.Find
-	// Ask plans a text and tells of what types its parameters are.
+	// Ask plans a text and returns the types of its parameters.
 	Ask func(text string) ([]*enumeration.Type, error)
 }
 

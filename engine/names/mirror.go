@@ -101,7 +101,7 @@ func (m *Mirror) makeSchemas(contents *catalog.Contents) error {
 	return m.shown.makeSchemas(contents)
 }
 
-// reach tells those who do not wait what the names are now. Requires mu, once the mirror is open.
+// reach publishes what the names are now to statements that do not wait. Requires mu, once the mirror is open.
 func (m *Mirror) reach(revision catalog.Revision) {
 	schemas := m.shown.schemas
 	if before := m.reached.Load(); before != nil && maps.Equal(before.schemas, schemas) {

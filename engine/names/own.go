@@ -93,7 +93,7 @@ func HasOthers(parsed *pg.ParseResult, known func(at int) bool) bool {
 	return false
 }
 
-// Unaffected tells of a table function that it looks at no names. Others may: query_table('mine'),
+// Unaffected reports whether a table function looks at no names. Others may: query_table('mine'),
 // pragma_table_info('mine').
 func Unaffected(f *pg.RangeFunction) bool {
 	for _, item := range f.Functions {

@@ -60,7 +60,7 @@ func (p *SearchPath) Follow(want Sought, mirror *Mirror, tell func(text string) 
 	return nil
 }
 
-// Tell has DuckDB look in a path that follows from nothing; after an error it is not known where it does.
+// Tell has DuckDB look in a given path, whatever search_path is; after an error it is not known where it looks.
 func (p *SearchPath) Tell(text string, tell func(text string) error) error {
 	*p = SearchPath{}
 	err := tell(text)

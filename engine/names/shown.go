@@ -130,7 +130,7 @@ func (n *shownNames) drop(name catalog.TableName) error {
 	return nil
 }
 
-// shapeOf tells the columns of a table that was altered from those that it had: DuckDB holds a view to them.
+// shapeOf distinguishes the columns of a table that was altered from those that it had: DuckDB holds a view to them.
 func shapeOf(columns *arrow.Schema) string {
 	if !hugetable.Numbered(columns) && !enumeration.Has(columns) {
 		return ""

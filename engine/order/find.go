@@ -40,7 +40,7 @@ func Words(ctx context.Context, v *catalog.TableVersion, chunks []int, bound *pl
 	for _, number := range chunks {
 		c, err := v.Chunk(ctx, number)
 		if err != nil {
-			return "" // who reads it hears of it
+			return "" // reading it reports the error
 		}
 		if columns := By(v, c, bound); columns != nil {
 			names := make([]string, len(columns))

@@ -85,8 +85,8 @@ func (p *Probes) fits(c columns) bool {
 	return len(c) == len(p.fixed)
 }
 
-// Find tells hit of the rows of a version's chunk, deleted ones too, that have a probe's key in these columns, until it
-// says that no more are wanted. Not found: the chunk has no order by them. What it says is by's to confirm.
+// Find calls hit for the rows of a version's chunk, deleted ones too, that have a probe's key in these columns, until
+// it says that no more are wanted. Not found: the chunk has no order by them. What it finds is by's to confirm.
 func (f *Finder) Find(ctx context.Context, by *reader.Readings, v *catalog.TableVersion, p catalog.Position,
 	columns []int, probes *Probes, hit func(columns []arrow.Array, row int) (more bool)) (found bool, err error) {
 	if !probes.Useful() {

@@ -105,8 +105,8 @@ func TypeName(declared string) string {
 	return cmp.Or(postgresTypes[strings.ToLower(declared)], declared)
 }
 
-// Exact tells types that a value keeps everything in. DuckDB's numeric without digits is numeric(18,3), PostgreSQL's
-// any number.
+// Exact reports whether a value of the type keeps everything. DuckDB's numeric without digits is numeric(18,3),
+// PostgreSQL's any number.
 func Exact(name string) bool {
 	lower := strings.ToLower(name)
 	return lower != "" && lower != "numeric" && lower != "decimal" && lower != "dec"
@@ -135,7 +135,7 @@ func AboutTypes(err error) bool {
 	return false
 }
 
-// families are the types that DuckDB deduces for parameters. A numeric's digits it does not tell, nor a timestamp's.
+// families are the types that DuckDB deduces for parameters. It does not report a numeric's digits, nor a timestamp's.
 var families = map[duckdb.ParameterType]Family{
 	duckdb.TypeBoolean: {"BOOLEAN", relation.OIDBool}, duckdb.TypeInt16: {"SMALLINT", relation.OIDInt2},
 	duckdb.TypeInt32: {"INTEGER", relation.OIDInt4}, duckdb.TypeInt64: {"BIGINT", relation.OIDInt8},
@@ -147,7 +147,7 @@ var families = map[duckdb.ParameterType]Family{
 	duckdb.TypeUUID: {"UUID", relation.OIDUUID},
 }
 
-// Family is what SQL and PostgreSQL call a type that DuckDB deduces; Name is empty if DuckDB does not tell all of it.
+// Family is what SQL and PostgreSQL call a type that DuckDB deduces; Name is empty if DuckDB does not report all of it.
 type Family struct {
 	Name string
 	OID  uint32

@@ -176,5 +176,5 @@ func (d *Damage) Found() int {
 // PassedOver counts the replicas that could not be read where another was.
 func (d *Damage) PassedOver() int64 { return d.count.Load() }
 
-// Any tells, without a lock, whether anything was noted.
+// Any reports, without a lock, whether anything was noted.
 func (d *Damage) Any() bool { return d.any.Load() }

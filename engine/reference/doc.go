@@ -20,8 +20,8 @@
 //   - FK1: in no version of the catalog has a row of a child a key, without a NULL in it, that no row of its parent
 //     has.
 //   - FK2: a foreign key is to a key of the parent that is enforced, of columns whose equal values have equal digests.
-//   - FK3: who is held to a new foreign key, or makes one, conflicts with who changes the parent meanwhile: its record
-//     changes.
+//   - FK3: a transaction that makes a foreign key, or whose rows are held to a new one, conflicts with one that changes
+//     the parent meanwhile: the parent's record changes.
 //
 // # Lock order
 //

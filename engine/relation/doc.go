@@ -15,5 +15,5 @@
 //
 // # What it does not do
 //
-// It installs no catalog (package pgcatalog does) and decides not who sees what. It has no locks.
+// It installs no catalog (package pgcatalog does) and does not decide what a user sees. It has no locks.
 package relation

@@ -113,7 +113,7 @@ func Finder(table func(database, schema, name string) *catalog.TableVersion,
 	}
 }
 
-// Called gives a table to who looks for a name without a schema, and what others mean to who looks for those.
+// Called finds a table by a name without a schema, and all other names as others does.
 func Called(name string, table *catalog.TableVersion, others typing.Find) typing.Find {
 	return func(database, schema, asked string) *pgcatalog.Relation {
 		if asked != name || schema != "" {

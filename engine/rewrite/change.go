@@ -26,7 +26,7 @@ type Change interface {
 	Text(n *snapshot.Numbers, table string) (string, error)
 	// Query is Text without the casts.
 	Query(n *snapshot.Numbers, table string) (string, error)
-	// Assigns tells of a column whether a row that was there may get another value in it.
+	// Assigns reports whether a row that was there may get another value in a column.
 	Assigns(schema *arrow.Schema) func(column string) bool
 	// Does reports whether rows may go with nothing in their place, and whether some may come that were not there.
 	Does() (removes, inserts bool)

@@ -125,8 +125,8 @@ func (r Rewrite) Conditions(version *catalog.TableVersion) ([]Condition, error) 
 	return r.says(version.Table())
 }
 
-// Assigns tells of a column whether it may get another value: the statement says so, or it is generated, and that of
-// any other one.
+// Assigns reports whether a column may get another value: the statement sets it, or it is generated and the statement
+// sets any.
 func (r Rewrite) Assigns(schema *arrow.Schema) func(column string) bool {
 	return func(column string) bool {
 		i := ingest.Index(schema, column)

@@ -23,7 +23,7 @@ func (o *Owner) Held(ctx context.Context, rows Rows) (map[int]*positions.Set, er
 		}
 		err := rows.common(ctx, other.rows, held)
 		if err != nil && ctx.Err() == nil && !l.has(other) {
-			err = nil // it has moved meanwhile, or ended: who finds its rows claimed asks again
+			err = nil // it has moved meanwhile, or ended: a transaction that finds its rows claimed asks again
 		}
 		if err != nil {
 			return nil, fmt.Errorf("find the rows that another transaction holds: %w", err)

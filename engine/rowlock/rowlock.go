@@ -210,7 +210,8 @@ func (l *Locks) replace(c *claim, rows Rows) {
 }
 
 // Merge makes one claim of a table of all but the first ones, when nothing will go back to between them: a transaction
-// of many statements has few claims (RK5). Who waits for one that goes claims again, and finds the one that stays.
+// of many statements has few claims (RK5). An owner that waits for one that goes claims again, and finds the one that
+// stays.
 func (o *Owner) Merge(but int) {
 	for i := but; i < len(o.claims); i++ {
 		c := o.claims[i]
@@ -312,7 +313,7 @@ type Usage struct {
 	Waiting int // owners that wait for others
 }
 
-// Usage counts claims and who waits.
+// Usage counts claims and waiting owners.
 func (l *Locks) Usage() (u Usage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

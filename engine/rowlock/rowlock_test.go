@@ -57,7 +57,7 @@ func merged(list []taken) (out []taken) {
 	return out
 }
 
-// RK1, RK4, RK5, RK6: against a naive twin, a map from rows to who holds them how.
+// RK1, RK4, RK5, RK6: against a naive twin, a map from rows to their owners and modes.
 func TestAgainstNaiveTwin(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -240,7 +240,7 @@ func TestCircles(t *testing.T) {
 	}
 }
 
-// RK2: who waits goes on when the rows are let go of, and when its own context ends.
+// RK2: an owner that waits goes on when the rows are let go of, and when its own context ends.
 func TestWaitEnds(t *testing.T) {
 	locks, v := rowlock.New(), version(t)
 	first, second := locks.Owner(), locks.Owner()

@@ -67,7 +67,7 @@ type Scan struct {
 	exact       bool  // rows was counted
 }
 
-// tell has DuckDB take so many rows for what the scan gives.
+// tell sets DuckDB's estimate of the scan's rows.
 func (t *Scan) tell(rows int64) {
 	if rows = t.guessed(rows); rows == 0 {
 		rows = -1 // duckdb.Scan has another meaning for it
@@ -167,8 +167,8 @@ func (t *Scan) columns(chunk int, columns []int) (arrow.RecordBatch, error) {
 	return batch, err
 }
 
-// ended tells the end of the execution's context from what goes wrong: DuckDB carries an error's text and state, and no
-// more.
+// ended gives the end of the execution's context an SQLSTATE of its own: DuckDB carries an error's text and state, and
+// no more.
 func (t *Scan) ended(err error) error {
 	if over := t.ctx.Err(); over != nil && errors.Is(err, over) {
 		return sqlerror.New("57014", "%v", over)
@@ -204,7 +204,7 @@ func (t *Scan) Start(ctx context.Context, args []plan.Value) error {
 }
 
 // rowFilters says what a bound hint proves of single rows. Patterns that were looked for when planning are not looked
-// for again: who has one of the keys that were found then, and no other row, has fitted.
+// for again: exactly the rows with one of the keys that were found then fit.
 func (t *Scan) rowFilters(bound *plan.Scan) []duckdb.Filter {
 	all := t.filtersOf(bound)
 	if t.ownKeys == nil || len(all) != len(t.filtersOf(t.Hint)) { // with parameters fewer may pass than then
@@ -222,7 +222,7 @@ func (t *Scan) filtersOf(hint *plan.Scan) []duckdb.Filter {
 	return filter.Of(hint)
 }
 
-// slow tells that a filter reads strings of every row.
+// slow reports whether a filter reads strings of every row.
 func (t *Scan) slow(f duckdb.Filter) bool {
 	return (len(f.Words) > 0 || f.Keep != nil) && t.Duck.Domains[f.Column] == nil
 }
@@ -278,8 +278,7 @@ func (t *Scan) ThinnedOut() string {
 	return strings.Join(names, " and ")
 }
 
-// Foresee adds the columns that the statement reads of some chunks, at a node that has tells of whether a chunk is
-// there.
+// Foresee adds the columns that the statement reads of some chunks, at a node; has reports whether a chunk is there.
 func (t *Scan) Foresee(ctx context.Context, keep []int, has func(*catalog.Chunk) bool, e *distribute.Estimate) error {
 	var columns []int
 	for i, c := range t.Facts.Relation.Columns {

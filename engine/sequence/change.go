@@ -430,7 +430,7 @@ func shorter(s string) string {
 	return s[:len(s)-size]
 }
 
-// Used are the columns whose defaults take values of a sequence, in the transaction's tables but for some.
+// Used are the columns whose defaults take values of a sequence, in the transaction's tables except some.
 func (c *Changes) Used(id catalog.TableID, but func(catalog.TableName) bool,
 	defaultOf func(arrow.Field) string) (list []Use) {
 	calls := mention.Mention{Kind: mention.Sequence, Number: uint64(id)}

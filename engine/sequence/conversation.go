@@ -218,7 +218,7 @@ func (c *Conversation) state(view *catalog.View, d Definition, call duckdb.Seque
 	return repeated(last, call.Rows), nil
 }
 
-// Counter hands out values by the numbers of sequences, for who is in no conversation.
+// Counter hands out values by the numbers of sequences, for callers without a conversation.
 func (k *Keeper) Counter(ctx context.Context, contents func() *catalog.Contents) duckdb.Counter {
 	return func(call duckdb.SequenceCall) ([]int64, error) {
 		view := Numbered(contents(), call.Number)

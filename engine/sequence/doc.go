@@ -7,7 +7,7 @@
 //
 // A sequence is a view in the catalog: so it has a name among those of tables, a schema, a number, and rows that can be
 // read. Its Definition is on the view's record, and changes in transactions. How far it has counted is in a record of
-// its own, the counter, which changes at once and for everybody: a rollback takes no value back.
+// its own, the counter, which changes at once and for all sessions: a rollback takes no value back.
 //
 // # Words
 //
@@ -24,8 +24,8 @@
 //
 // # Lock order
 //
-// Conversation.mu → Keeper.mu → held.mu → the catalog's store. But for Close, Keeper.mu is not held while the store is
-// asked.
+// Conversation.mu → Keeper.mu → held.mu → the catalog's store. Keeper.mu is not held while the store is asked, except
+// by Close.
 //
 // # What it does not do
 //

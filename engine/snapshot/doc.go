@@ -11,7 +11,7 @@
 //
 // # Invariants
 //
-//   - SN1: what names mean in a view does not change, but for Parts and Results, which its maker sets.
+//   - SN1: what names mean in a view does not change, except Parts and Results, which its maker sets.
 //   - SN2: every name that is looked up is noted in Reads.
 //
 // # Lock order

@@ -41,7 +41,7 @@ type Coordinator struct {
 // New makes one.
 func New(c Config) *Coordinator { return &Coordinator{Config: c} }
 
-// Plan is how a statement is run by several nodes. Immutable, but for requests.
+// Plan is how a statement is run by several nodes. Immutable, except requests.
 type Plan struct {
 	*distribute.Distributed
 	Versions map[*plan.Relation]*catalog.TableVersion

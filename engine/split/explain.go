@@ -67,7 +67,7 @@ func bytesRead(local, remote, resultsLocal, resultsRemote int64) string {
 	return text
 }
 
-// Foresee tells of each fragment what of the tables it will read: chunks that are not pruned, rows and bytes of the
+// Foresee says of each fragment what of the tables it will read: chunks that are not pruned, rows and bytes of the
 // columns in them. Key filters, which are found when a fragment is planned, leave out more rows.
 func (c *Coordinator) Foresee(ctx context.Context, p *Plan, args []any, without optimization.Set) (string, error) {
 	out := map[*distribute.Fragment]string{}

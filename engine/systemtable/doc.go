@@ -6,7 +6,7 @@
 //	csm.tables    tables and how their bytes lie over the nodes; how many chunks lack replicas, or can be read nowhere
 //	csm.chunks    every chunk with its node, region and place, where it lies, too, and where its rows came from
 //	csm.compactions  which small chunks of tables were folded lately (package compaction)
-//	csm.holders   who holds what of this node's region: versions of tables, sessions, loads, other nodes (package custody)
+//	csm.holders   holders of this node's region: versions of tables, sessions, loads, other nodes (package custody)
 //	csm.memory    what clients make the node keep, by session and kind (package account); what DuckDB and Go have
 //	csm.queries   the latest statements of this node: rows, bytes read here and elsewhere, fragments
 //

@@ -46,11 +46,11 @@ type Parked struct {
 	Bytes   int64
 }
 
-// Asked is who asks a table, and what that statement sees. Its functions are called while rows are read.
+// Asked is the user that queries a table, and what that statement sees. Its functions are called while rows are read.
 type Asked struct {
 	Node  *Node
 	User  string
-	Guest bool // who is shown no texts of other users
+	Guest bool // it is shown no texts of other users
 	// Revision is the catalog's, Tables the tables that the statement sees.
 	Revision func() catalog.Revision
 	Tables   func() []*catalog.TableVersion

@@ -154,7 +154,7 @@ func (r *Reader) private(ctx context.Context, name statement.Name) (*relation, e
 	return of, cmp.Or(r.generates(ctx, name.Name), r.promises(ctx, of, name.Name))
 }
 
-// generates is an error if a temporary table computes columns: DuckDB does not tell those from defaults.
+// generates is an error if a temporary table computes columns: DuckDB does not distinguish those from defaults.
 func (r *Reader) generates(ctx context.Context, name string) error {
 	found, err := r.Definitions.Conn.Texts(ctx, `SELECT table_name FROM system.main.duckdb_tables() WHERE temporary
 		AND lower(table_name) = lower($1) AND contains(sql, ' GENERATED ALWAYS AS(')`, name)

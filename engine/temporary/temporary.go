@@ -250,7 +250,7 @@ func RefuseSequences(ctx context.Context, conn *duckdb.Connection) error {
 		WithHint("DROP SEQUENCE drops one, DISCARD TEMP all of them.")
 }
 
-// Explain is an error of DuckDB's, who knows tables as views and says that they cannot be updated.
+// Explain rewords an error of DuckDB, which knows tables as views and says that they cannot be updated.
 func Explain(err error) error {
 	e, ok := err.(*sqlerror.Error)
 	if !ok {

@@ -125,7 +125,7 @@ func (t *Transaction) Contents() *catalog.Contents {
 }
 
 // Write runs what a statement changes, as often as others have rows of it, or have changed them since its snapshot.
-// wait waits for one who has. moves: it may see a newer snapshot each time.
+// wait waits for such a transaction. moves: it may see a newer snapshot each time.
 func (t *Transaction) Write(ctx context.Context, moves bool, wait func(*rowlock.HeldError) error,
 	change func() error) error {
 	for {
@@ -184,7 +184,7 @@ func (e *changedError) Unwrap() error { return e.error }
 // Claim makes the rows the transaction's that it has deleted since it saw contents, or is the error that Write awaits.
 func (t *Transaction) Claim(ctx context.Context, since *catalog.Contents) error {
 	if !t.Changes.ByRows() {
-		return nil // who changes more than rows conflicts with everybody else
+		return nil // a change of more than rows conflicts with every other one
 	}
 	for before, after := range t.Changes.Since(since) {
 		rows, err := rowlock.Deleted(ctx, t.Lease.Snapshot.Contents, before, after)

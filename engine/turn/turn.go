@@ -33,17 +33,17 @@ type Queue struct {
 	arrived uint64 // guarded by mu; how many have waited
 }
 
-// lane is guarded by the queue's mu but for its measures.
+// lane is guarded by the queue's mu, except its measures.
 type lane struct {
 	Lane
 	inside  []*Flow // that have its places
 	waiting line
 }
 
-// Flow is who enters again and again. One goroutine does at a time, but for Abandon.
+// Flow is a session, which enters again and again. It is used by one goroutine at a time, except Abandon.
 type Flow struct {
 	queue *Queue
-	in    chan struct{} // has a token for who was let in
+	in    chan struct{} // has a token once the turn was let in
 
 	// The rest is guarded by queue.mu.
 	usual  time.Duration // of its turns
@@ -101,7 +101,7 @@ func (f *Flow) Enter(ctx context.Context, atLeast time.Duration) error {
 	}
 }
 
-// seldom is when who waits for turns that may take any time looks again.
+// seldom is after how long a turn looks again that waits for turns of any length.
 const seldom = time.Hour
 
 // arrive lets the turn in: 0; or has it wait, and says when to look whether others must have moved on.

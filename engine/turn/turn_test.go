@@ -19,7 +19,7 @@ const (
 	medium = time.Second
 )
 
-// clock is the time that a test says: a thread has a processor for all of it, but for what it is said to wait.
+// clock is the time that a test says: a thread has a processor for all of it, except what it is said to wait.
 type clock struct {
 	mu           sync.Mutex
 	now, waiting time.Duration // guarded by mu
@@ -197,7 +197,7 @@ func TestTurnsWithinTurnsAndPauses(t *testing.T) {
 	require.True(t, enters(other, 0))
 }
 
-// Who is let in, is abandoned and gives up before it has seen either has no place to give back.
+// A turn that is let in, is abandoned and gives up before it has seen either has no place to give back.
 func TestAbandonedWhileItWaits(t *testing.T) {
 	q := (&clock{}).queue(lanes(1)...)
 	first, f := q.Flow(), q.Flow()
@@ -210,7 +210,7 @@ func TestAbandonedWhileItWaits(t *testing.T) {
 	require.False(t, enters(f, 0), "and one")
 }
 
-// T1, T2, and places come back from who gives up, by flows at once.
+// T1, T2, and places come back from turns that give up, by flows at once.
 func TestPlaces(t *testing.T) {
 	const places = 3
 	q := turn.NewQueue(turn.Clock{Now: time.Now, Used: func() time.Duration { return 0 }}, turn.Lane{Places: places})

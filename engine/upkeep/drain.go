@@ -66,7 +66,7 @@ func (k *Keeper) Undrain(ctx context.Context, name string) error {
 // ErrAlone refuses what only a node of a cluster can do.
 var ErrAlone = sqlerror.New("55000", "this node is alone, it belongs to no cluster")
 
-// mayDrain tells, too, whether the node is there.
+// mayDrain is an error if the node cannot be drained. It also reports whether the node is there.
 func (k *Keeper) mayDrain(name string) (there bool, err error) {
 	if k.node == nil || k.node.Self == nil {
 		return false, ErrAlone
@@ -81,7 +81,7 @@ func (k *Keeper) mayDrain(name string) (there bool, err error) {
 	return there, nil
 }
 
-// tellDraining tells the node, and returns when this one has heard of it from the catalog.
+// tellDraining sets the state at the node, and returns when this one has read it from the catalog.
 func (k *Keeper) tellDraining(ctx context.Context, name string, on bool) error {
 	if name == k.name {
 		if err := k.SetDraining(ctx, on); err != nil {

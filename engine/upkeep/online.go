@@ -13,7 +13,7 @@ type Online struct {
 	Words    string // of the clause
 	Name     statement.Name
 	IfExists bool
-	// Do is called for the table that the name means; notice tells the client something.
+	// Do is called for the table that the name means; notice sends the client a notice.
 	Do func(ctx context.Context, k *Keeper, name catalog.TableName, notice func(message, detail string)) error
 }
 

@@ -164,7 +164,7 @@ func (r *repairer) nodes(known []string) string {
 	return b.String()
 }
 
-// tell logs trouble when it is another than before.
+// tell logs trouble that differs from the last one.
 func (r *repairer) tell(trouble error) {
 	text := ""
 	if trouble != nil {

@@ -11,7 +11,7 @@
 // # Invariants
 //
 //   - VT1: a text that DuckDB reads otherwise than it was meant is an error, not another table's rows.
-//   - VT2: but for names and their schemas, a query stays as its user wrote it.
+//   - VT2: except for names and their schemas, a query stays as its user wrote it.
 //
 // # Lock order
 //

@@ -25,7 +25,7 @@ type Renaming struct {
 
 var errOtherColumns = errors.New("the view would have other columns")
 
-// fits tells what is wrong with a view's query, if anything is.
+// fits returns what is wrong with a view's query, if anything is.
 func fits(v *catalog.View, ask func(text string) (*arrow.Schema, error)) error {
 	schema, err := ask(v.SQL)
 	if err == nil && v.Columns != nil && schema.NumFields() != v.Columns.NumFields() {

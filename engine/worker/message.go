@@ -11,8 +11,8 @@ import (
 
 // Statement is what a worker is to run.
 type Statement struct {
-	// Number tells statements of a session apart that are prepared once and run often: a worker may keep its plan
-	// under it.
+	// Number distinguishes statements of a session that are prepared once and run often: a worker may keep a plan under
+	// it.
 	Number uint64
 	Text   string
 	// User and Settings are those of its session, as far as they matter to an answer.
@@ -85,7 +85,7 @@ const (
 	orderTaken                         // Slot is free again
 )
 
-// order is what the node tells a worker.
+// order is a message of the node to a worker.
 type order struct {
 	Kind      orderKind
 	Number    uint64 // of the order that is meant, or that this is
@@ -107,7 +107,7 @@ const (
 	reportEnd
 )
 
-// report is what a worker tells the node.
+// report is a message of a worker to the node.
 type report struct {
 	Kind        reportKind
 	Number      uint64 // of the order

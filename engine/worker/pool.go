@@ -180,7 +180,7 @@ func (p *Pool) start(slot int) (*process, error) {
 	return w, nil
 }
 
-// notStarted tells those who wait, if it is not the first time.
+// notStarted wakes the waiting statements if workers have failed to start too often.
 func (p *Pool) notStarted(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

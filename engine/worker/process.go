@@ -225,7 +225,7 @@ func (p *process) how(waited, heard error) string {
 	return state.String()
 }
 
-// lost tells an end of the connection from a report that makes no sense.
+// lost reports whether an error is an end of the connection, and not a report that makes no sense.
 func lost(err error) bool {
 	var of *net.OpError
 	return errors.As(err, &of) || strings.HasSuffix(err.Error(), "EOF")

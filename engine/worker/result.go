@@ -216,7 +216,7 @@ func (r *Result) cancel(why error) {
 	r.drop()
 	r.settle()
 	r.mu.Unlock()
-	_ = r.process.send(&order{Kind: orderCancel, Number: r.number}, false) // who does not hear is killed
+	_ = r.process.send(&order{Kind: orderCancel, Number: r.number}, false) // it is killed if it does not receive it
 	r.news()
 }
 

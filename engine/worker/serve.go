@@ -21,8 +21,8 @@ type Handler interface {
 	Describe(ctx context.Context, s *Statement, notice func(Notice)) (*Description, error)
 	// Execute begins to run one.
 	Execute(ctx context.Context, s *Statement, notice func(Notice)) (Rows, error)
-	// Failed tells, after a statement, that it cannot run any more: then the worker ends, and the node starts
-	// another one.
+	// Failed reports, after a statement, whether it can run no more: then the worker ends, and the node starts another
+	// one.
 	Failed() bool
 }
 

@@ -13,7 +13,7 @@
 // # Invariants
 //
 //   - WF1: a node and its workers together have what the node was given, of memory and of what may be spilled.
-//   - WF2: what asks the session or the node, or tells them something, stays: also in the queries of views.
+//   - WF2: what asks the session or the node, or changes them, stays: also in the queries of views.
 //   - WF3: a snapshot is written once, however many statements have it.
 //
 // # Lock order

@@ -32,7 +32,7 @@ func Mentions(text, name string) bool {
 // leavingHeads are what the texts of such queries begin with.
 var leavingHeads = []string{"select", "with", "values", "from", "table", "pivot", "unpivot", "summarize"}
 
-// What asks the session or the node, or tells them something: words, prefixes of names, functions, schemas.
+// What asks the session or the node, or changes them: words, prefixes of names, functions, schemas.
 var (
 	stayingWords = setOf("current_catalog", "current_role", "current_schema", "current_user", "session_user",
 		"sqlite_master", "sqlite_schema", "sqlite_temp_master", "sqlite_temp_schema", "regclass", "regcollation", "regconfig",

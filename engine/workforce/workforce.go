@@ -149,7 +149,7 @@ func (w *Workforce) Error(err error) error {
 	return err
 }
 
-// Types are the families of parameters as a worker tells them.
+// Types are the families of parameters as a worker reports them.
 func Types(list []int) []duckdb.ParameterType {
 	types := make([]duckdb.ParameterType, len(list))
 	for i, t := range list {

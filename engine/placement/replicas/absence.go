@@ -20,8 +20,8 @@ func NewAbsence(after time.Duration) *Absence {
 	return &Absence{after: after, since: map[string]time.Time{}, long: map[string]bool{}}
 }
 
-// Observe takes notice of which of the nodes that have ever lent are there. It tells who is held for gone from now on,
-// and was not.
+// Observe takes notice of which of the nodes that have ever lent are there. It returns the nodes that count as gone
+// from now on, and did not before.
 func (a *Absence) Observe(now time.Time, known, present []string) (gone []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
