@@ -22,5 +22,5 @@
 //
 // # What it does not do
 //
-// It places no rows: who begins a part says where. Rows that a hash places are INSERT's.
+// It places no rows: the caller of Part names its node. Rows that a hash places are INSERT's.
 package assembly

@@ -321,7 +321,7 @@ func (r *Borrower) knowRegions(ctx context.Context, records []catalog.RegionReco
 	return nil
 }
 
-// knowForeign maps another node's region. One that cannot be mapped is missing only to those who ask for what lies
+// knowForeign maps another node's region. One that cannot be mapped is missing only to statements that read what lies
 // there. Requires mu.
 func (r *Borrower) knowForeign(record catalog.RegionRecord) {
 	r.reader.BecomeShared()

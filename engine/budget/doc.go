@@ -1,5 +1,5 @@
-// Package budget says who of an engine may have how much memory outside of the region, and moves memory between DuckDB
-// and Go as clients make the node keep more or less.
+// Package budget divides an engine's memory outside of the region among its users, and moves memory between DuckDB and
+// Go as clients make the node keep more or less.
 //
 //	MemoryBytes ─► Of ─► Shares: DuckDB's, a chunk's in the making, parked results', clients', workers'
 //	account.Node ─ asks ─► Room ─┬ DuckDB yields, then Go may have it

@@ -11,7 +11,7 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Shares says who of an engine may have how much memory outside of the region (Config.MemoryBytes).
+// Shares are the parts of an engine's memory outside of the region (Config.MemoryBytes).
 //
 //	MemoryBytes ┌ 7/8  counted: DuckDB's buffers, hash tables, sorted runs; what does not fit there spills
 //	            └ 1/8  what DuckDB does not count: vectors, values in the making, rows on their way to a client or into a chunk

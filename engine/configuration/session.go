@@ -157,7 +157,7 @@ func (s *Session) read(name, text string, atStart bool, read func(*setting.Setti
 		return "", err
 	}
 	if (known.Name == "role" || known.Name == "session_authorization") && text == s.user {
-		return text, nil // who the session is anyway
+		return text, nil // the session's user anyway
 	}
 	value, err := read(known)
 	if err != nil {

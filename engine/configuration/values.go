@@ -24,7 +24,7 @@ type Values struct {
 	Distribute string
 	Shuffle    string
 	SearchPath []string
-	user       string // for whom "$user" stands
+	user       string // the value of "$user"
 	// Given are those that the session's client or a SET has given, in their base units; names in lower case.
 	Given map[string]string
 }

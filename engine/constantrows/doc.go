@@ -20,6 +20,6 @@
 //
 // # What it does not do
 //
-// It knows no CHECK constraints and stores nothing: who stores the rows holds them to what the table promises. It has
-// no locks.
+// It knows no CHECK constraints and stores nothing: the code that stores the rows holds them to what the table
+// promises. It has no locks.
 package constantrows

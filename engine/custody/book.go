@@ -11,7 +11,8 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Book is who in this process holds which extents, of whatever node. The zero value is ready. Safe for concurrent use.
+// Book is which holder in this process has which extents, of whatever node. The zero value is ready. Safe for
+// concurrent use.
 type Book struct {
 	// Fault is called when an extent gets a holder, and loses it; nil in production. It is set before the Book is used.
 	Fault faults.Hook
@@ -97,7 +98,7 @@ func (b *Book) Calling() bool {
 	return len(b.calls) > 0
 }
 
-// Held lists what is held of a region, and by whom.
+// Held lists what is held of a region, and the names of the holders.
 func (b *Book) Held(region memregion.RegionID) map[coherence.Generation]string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -99,7 +99,7 @@ func id(g coherence.Generation) catalog.ExtentID {
 var errLost = errors.New("lost")
 
 // H1, H2: whatever order grants, seals, commits, ends and lost answers come in, what is held is never disclaimed, and what is not held is, after two
-// answers, unless a call of before is still under way. The twin is a list of who has what.
+// answers, unless a call of before is still under way. The twin is a list of holders and their extents.
 func TestDisclaimerModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var book custody.Book

@@ -10,6 +10,5 @@
 // so that tests can stand between one user and the caches.
 //
 // # What it does not do
-//
-// It maps nothing (memregion) and decides not when to flush (coherence).
+// It maps nothing (memregion) and does not decide when to flush (coherence).
 package fabric

@@ -26,7 +26,7 @@ type Fabric struct {
 	Clock     func() time.Time // measures ways to copy
 }
 
-// Use is who orders flushes.
+// Use is the purpose for which flushes are ordered.
 type Use = string
 
 // The uses.

@@ -109,7 +109,7 @@ func (c *Cache) Forget(versions ...*catalog.TableVersion) {
 	}
 }
 
-// Keep forgets facts of versions that now does not have. Who still reads one derives them again.
+// Keep forgets facts of versions that now does not have. A statement that still reads one derives them again.
 func (c *Cache) Keep(now *catalog.Contents) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

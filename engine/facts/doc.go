@@ -23,7 +23,7 @@
 //
 // # Lock order
 //
-// Facts.mu → Cache.mu → the account's. Reading a domain is done under Facts.mu: who else asks waits instead of reading
+// Facts.mu → Cache.mu → the account's. Reading a domain is done under Facts.mu: another caller waits instead of reading
 // the same.
 //
 // # What it does not do

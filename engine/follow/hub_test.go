@@ -162,7 +162,7 @@ func TestEverybodyHearsOfTheLast(t *testing.T) {
 		w.commit(version(catalog.TableID(id+1), fmt.Sprint("t", id+1), 1))
 	}
 	r := NewRemote(h.Await)
-	for range 1000 { // who never looks
+	for range 1000 { // watches that never look
 		news := make(chan error, 1)
 		_, err := h.Table(1, func(_ *catalog.TableVersion, err error) { place(news, err) })
 		require.NoError(t, err)

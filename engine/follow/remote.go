@@ -124,8 +124,8 @@ func (r *Remote) tell(changed []catalog.TableID, seen map[catalog.TableID]uint64
 	}
 }
 
-// failed has those who wait look for themselves whether the node is there: the error that they get is the one to hear.
-// It waits a moment.
+// failed has waiting followers look for themselves whether the node is there: the error that they get is the one to
+// report. It waits a moment.
 func (r *Remote) failed(seen map[catalog.TableID]uint64) {
 	r.tell(slices.Collect(maps.Keys(seen)), seen)
 	pause := time.NewTimer(remotePause)

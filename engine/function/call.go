@@ -77,7 +77,7 @@ func called(text string, known func(schema, name string) bool) string {
 	return ""
 }
 
-// Host is who runs a statement that calls functions.
+// Host runs a statement that calls functions.
 type Host struct {
 	View    *snapshot.View
 	Own     snapshot.Temporary // the session's own macros, which hide functions

@@ -12,7 +12,7 @@ import (
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// Session is who runs statements that call functions.
+// Session runs statements that call functions.
 type Session struct {
 	// Heard is what the session knows without asking; nil: nothing.
 	Heard func() *catalog.Contents

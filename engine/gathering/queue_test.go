@@ -195,7 +195,8 @@ func TestAPanicIsNoOneElses(t *testing.T) {
 	require.NoError(t, <-other)
 }
 
-// Storing may wait for nothing at all, and still those who are about to come go along: a chunk costs more than a row.
+// Storing may wait for nothing at all, and still sessions that are about to come go along: a chunk costs more than a
+// row.
 func TestWhoIsAboutToComeGoesAlong(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const sessions = 8

@@ -78,7 +78,7 @@ func Describe(ctx context.Context, q *plan.Query, f *facts.Facts, without optimi
 	bound := q.Table.Bind(argument.Constants(args))
 	keep, err := facts.Pruned(ctx, f, bound, without)
 	if err != nil {
-		return lines // who runs it hears of it
+		return lines // running it reports the error
 	}
 	if by := order.Words(ctx, f.Version, keep, bound); by != "" {
 		lines = append(lines, "  rows are found by the order of "+by)

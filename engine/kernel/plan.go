@@ -12,7 +12,7 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Choice is what a session has said of who runs its queries.
+// Choice is what a session has set of where its queries run: in the kernels or in DuckDB.
 type Choice struct {
 	Settings *configuration.Session
 	Without  optimization.Set

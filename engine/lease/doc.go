@@ -1,5 +1,5 @@
-// Package lease shares one lease of a snapshot among those who read under it, and keeps what batches lie in that
-// leave the engine in place.
+// Package lease shares one lease of a snapshot among its readers, and keeps what batches lie in that leave the engine
+// in place.
 //
 //	catalog.Snapshot ◄── Lease ◄─ Hold ─┬ statement, portal, block
 //	                                    └ Batches ◄─ Retain ─ the buffers of a result's batches; and maps of regions

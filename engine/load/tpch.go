@@ -107,8 +107,8 @@ func (l *Loader) generate(ctx context.Context, tx *catalog.Transaction, g *dbgen
 	return tx.AppendFrom(name, chunks, upkeep.LaidOut(origin, target, parts).Encode())
 }
 
-// tpchKeys are the columns by which “hash” splits the tables: those of orders and their lines, and of parts and who
-// supplies them, lie together. The others are small and stay where they are made.
+// tpchKeys are the columns by which “hash” splits the tables: those of orders and their lines, and of parts and their
+// suppliers, lie together. The others are small and stay where they are made.
 var tpchKeys = map[dbgen.Table]string{
 	dbgen.LineItem: "l_orderkey", dbgen.Orders: "o_orderkey", dbgen.PartSupp: "ps_partkey", dbgen.Part: "p_partkey",
 	dbgen.Customer: "c_custkey", dbgen.Supplier: "s_suppkey",

@@ -36,7 +36,7 @@ type Node struct {
 	temporary  string      // a directory to remove at the end
 	local      *store.Bolt // locks the data directory; keeps the catalog of a node that is alone
 	stop       context.CancelFunc
-	background sync.WaitGroup // the janitor, and who cleans memory ahead; they end with stop
+	background sync.WaitGroup // the janitor, and cleaning memory ahead; they end with stop
 	holdings   holdings
 	promises   *promises
 

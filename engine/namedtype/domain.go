@@ -222,7 +222,7 @@ func (e Expressions) refuseDomains(expression string) error {
 	const before = "SELECT "
 	in := dialect.SourceOf(before + expression)
 	if in.Tree == nil {
-		return nil // who keeps the expression asks what is wrong with it
+		return nil // the caller that keeps the expression asks what is wrong with it
 	}
 	text, _, err := typing.NameTypes(in.Text(), in.Tree, Finder(e.View, snapshot.Temporary{}))
 	if err != nil {

@@ -60,7 +60,7 @@ func (e Expressions) Labelled(columns *arrow.Schema, expression string) (string,
 			}
 			duck, err := e.Conn.Prepare(text + "\n) FROM (SELECT " + strings.Join(nulls, ", ") + ") AS " + rowName)
 			if err != nil {
-				return nil, nil // who keeps the expression asks what is wrong with it
+				return nil, nil // the caller that keeps the expression asks what is wrong with it
 			}
 			defer duck.Close()
 			return duck.UserTypes(), nil

@@ -26,7 +26,7 @@ import (
 // for every view the view. So DuckDB's own dialect, DESCRIBE, SHOW TABLES and views resolve names, while what they read
 // is always the statement's snapshot: csm_table asks the session for it.
 type Mirror struct {
-	reached atomic.Pointer[reached] // set under mu; read by who need not wait for those that follow
+	reached atomic.Pointer[reached] // set under mu; read by statements that need not wait for those that follow
 
 	mu   sync.Mutex // guards everything below; above DuckDB's locks
 	conn *duckdb.Connection

@@ -33,7 +33,7 @@ type Reader struct {
 	damage       Damage
 }
 
-// Config says whose Reader it is, and whom it asks. Functions are called by any goroutine that reads.
+// Config is what a Reader belongs to and what it calls. Functions are called by any goroutine that reads.
 type Config struct {
 	Node         string // whose process this is, or which it is attached to
 	Fabric       fabric.Fabric

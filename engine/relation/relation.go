@@ -37,8 +37,8 @@ func OfTable(t *catalog.TableVersion) pgcatalog.Relation {
 // definition is how the query of a view is shown.
 func definition(query string) string { return " " + past.Shown(query) + ";" }
 
-// Constraints are a table's constraints as PostgreSQL's catalogs show them. What cannot be read is not shown; who
-// writes hears of it.
+// Constraints are a table's constraints as PostgreSQL's catalogs show them. What cannot be read is not shown; a write
+// reports it.
 func Constraints(contents *catalog.Contents, table catalog.Table) (shown []pgcatalog.Constraint) {
 	list, err := constraint.Of(table.Columns)
 	if err != nil {

@@ -69,7 +69,7 @@ type Owner struct {
 	waits  *HeldError // locks.mu; what it waits for
 }
 
-// HeldError says that a row is another transaction's. It is no error for users: who gets it waits.
+// HeldError says that a row is another transaction's. It is no error for users: the transaction that gets it waits.
 type HeldError struct {
 	by    *Owner
 	until <-chan struct{} // is closed when that one has let go of the rows
@@ -93,8 +93,8 @@ func New() *Locks { return &Locks{claims: map[catalog.TableID][]*claim{}} }
 // Owner is a new transaction.
 func (l *Locks) Owner() *Owner { return &Owner{locks: l} }
 
-// Ended counts the owners that have ended and had claims. Who claims rows that it has found when it was another number
-// may have found what they were before: another may have changed them.
+// Ended counts the owners that have ended and had claims. If the count has changed since a transaction found the rows
+// that it claims, another one may have changed them meanwhile.
 func (l *Locks) Ended() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

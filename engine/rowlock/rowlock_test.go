@@ -157,7 +157,7 @@ func numbersOf(rows map[int]*positions.Set) (list []int) {
 	return list
 }
 
-// RK1, RK3: rows are shared by those who share them; two that want them for themselves then wait for each other.
+// RK1, RK3: rows are shared by owners that share them; two that want them for themselves then wait for each other.
 func TestShared(t *testing.T) {
 	locks, v := rowlock.New(), version(t)
 	a, b := locks.Owner(), locks.Owner()

@@ -43,7 +43,7 @@ const (
 func Transfer(ctx context.Context, tables *Tables, hints []plan.Scan, scans []*Scan,
 	without optimization.Set) error {
 	if slices.ContainsFunc(scans, func(s *Scan) bool { return s.unpopulated != nil }) {
-		return nil // who runs it hears of it
+		return nil // running it reports the error
 	}
 	return (&transfer{tables: tables, hints: hints, scans: scans, without: without}).run(ctx)
 }
@@ -205,7 +205,7 @@ func (t *transfer) keysOf(ctx context.Context, i, column int, wants *Scan) (*duc
 		return keys, provenance, nil
 	}
 	total := s.held
-	if wants.Part == nil { // to whom a part is less than everything
+	if wants.Part == nil { // for which a part is less than everything
 		total = s.Facts.Relation.Rows
 	}
 	worth := largeWorth

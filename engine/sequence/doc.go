@@ -1,4 +1,4 @@
-// Package sequence is SQL's sequences: what they are, who counts with them, and what says nextval in a text.
+// Package sequence is SQL's sequences: what they are, how they count, and what says nextval in a text.
 //
 //	CREATE SEQUENCE s, serial, IDENTITY ─► Changes ─► a view of the catalog that has a Definition and a counter
 //	nextval('s')          ─► Translate ─► csm_nextval('s')         ─┐

@@ -39,7 +39,7 @@ type held struct {
 	stale atomic.Bool // another session may have set the counter
 	mu    sync.Mutex  // guards the rest; held while the store is asked
 
-	by       Definition     // of whom the range is
+	by       Definition     // the one that the range belongs to
 	values   int64          // left in it
 	next     int64          // the first of them
 	size     int64          // of the range

@@ -23,7 +23,7 @@
 //   - T1: no turn enters a lane whose places are taken. There are more inside only where turns moved on or resumed.
 //   - T2: while a turn waits, the places of its lane are taken, or were when it last looked: it looks again when the
 //     lane's longest turn must be over.
-//   - T3: of those who wait in a lane the one that is due first is next; of equal ones, the one that came first.
+//   - T3: of the turns that wait in a lane the one that is due first is next; of equal ones, the one that came first.
 //   - T4: a turn holds a place of a lane no longer than turns of the lane take, if another turn waits for it.
 //
 // # Locks

@@ -153,7 +153,7 @@ func (f *Flow) leave() {
 	f.inside = false
 }
 
-// admit lets those in who are next.
+// admit lets the next turns in.
 func (l *lane) admit(now time.Time) {
 	for len(l.inside) < l.Places && len(l.waiting) > 0 {
 		f := heap.Pop(&l.waiting).(*Flow)

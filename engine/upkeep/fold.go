@@ -172,7 +172,7 @@ func (k *Keeper) Vacuum(ctx context.Context, statement string, tables []*catalog
 }
 
 // foldTable folds run after run until there is none, and reports whether that is so: in the background a table has its
-// turn, and who asked waits for as many runs as there were, not for those that writers make meanwhile.
+// turn. A caller that asked for it waits for as many runs as there were, not for those that writers make meanwhile.
 func (k *Keeper) foldTable(ctx context.Context, name catalog.TableName, asked bool) (over bool, err error) {
 	turn := foldTurn
 	running := k.compactions.Begin(name, asked, time.Now())

@@ -47,7 +47,7 @@ func TestWhatIsSaidOfATable(t *testing.T) {
 	require.Zero(t, n, "what was not said is not 1")
 }
 
-// Who borrows lends nothing and belongs to no cluster.
+// A borrower lends nothing and belongs to no cluster.
 func TestBorrowersKeepNothing(t *testing.T) {
 	k := upkeep.New(upkeep.Config{Name: "n"})
 	require.False(t, k.Repairs())
