@@ -1,4 +1,4 @@
-// Package cast makes the rows that a statement or a file gives rows of a table: in SQL, which DuckDB runs.
+// Package cast turns the rows that a statement or a file gives into rows of a table: in SQL, which DuckDB runs.
 //
 //	query ──────────► Query ──┐
 //	VALUES (…), (…) ► Values ─┴► Source: SELECT CAST(csm_rows.c0 AS INTEGER) AS a, <default> AS b FROM (…) AS csm_rows(c0)

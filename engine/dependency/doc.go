@@ -5,8 +5,8 @@
 //	DROP t ─► Named ─► Add ─► Follow: v, w ─► Refuse, or with CASCADE all of it goes, what depends first
 //
 // A view depends on the tables and views that its query names, and they on their schemas. There is no record of that:
-// it stands in the views' queries. Views that are made at the same time are the catalog's business (K10). Of temporary
-// views, which DuckDB has, the session's own are looked at. It does not see another session's, which fail when they are
+// it stands in the views' queries. The catalog sees to views that are made at the same time (K10). Of temporary views,
+// which DuckDB has, the session's own are looked at. It does not see another session's, which fail when they are
 // queried after their table is gone.
 //
 // # Words

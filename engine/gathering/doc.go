@@ -18,8 +18,8 @@
 //
 //   - GA1: an insertion is acknowledged when all its rows are durable, and then only; on an error other than
 //     catalog.ErrOutcomeUnknown none is there.
-//   - GA2: what is wrong with one insertion is no other's business: a gathering that fails is taken apart, and each
-//     insertion is tried by itself.
+//   - GA2: an error of one insertion does not affect others: a gathering that fails is taken apart, and each insertion
+//     is tried by itself.
 //   - GA3: rows go to a table as it was when they were made: if another one has its name since, or it has other columns
 //     or constraints, the insertion fails with 40001.
 //   - GA4: a waiting session that is cancelled leaves the queue without a trace; once its rows are on their way it

@@ -13,7 +13,6 @@
 //     decompression, stays below the limit.
 //
 // # What it does not do
-//
-// It decodes no values: that what lies in the buffers makes sense is descriptor.ValidateData's business. A file that is
-// altered between the check and the reading is checked for nothing.
+// It decodes no values: descriptor.ValidateData checks what lies in the buffers. A file that is altered between the
+// check and the reading is checked in vain.
 package ipcframe

@@ -128,7 +128,7 @@ func (n *Node) RegionOf(name string) (memregion.RegionID, error) {
 }
 
 // clusterLenders is the catalog's Lender of a node in a cluster: what lies in other nodes' regions is published and
-// given back by message; pinning and retiring there is their own business.
+// given back by message; they do their own pinning and retiring.
 type clusterLenders struct {
 	lenders
 	node *Node

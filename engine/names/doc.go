@@ -14,8 +14,8 @@
 // # Invariants
 //
 //   - NA1: after Follow every table and view of the contents that DuckDB can show has its name, and no other has one.
-//   - NA3: to follow costs what is another one since, not what is there. A statement whose tables are all spliced into
-//     its text waits for no name, and one that calls nothing of PostgreSQL's for no function.
+//   - NA3: Follow costs as much as has changed since, not as much as there is. A statement whose tables are all spliced
+//     into its text waits for no name, and one that calls nothing of PostgreSQL's for no function.
 //   - NA2: another session never sees a name of a block: the block's database is emptied before COMMIT and gone after
 //     ROLLBACK.
 //

@@ -10,7 +10,7 @@
 //
 // # Invariants
 //
-//   - OC1: of a statement one side gave up nothing stays, and one that commits was not given up.
+//   - OC1: nothing stays of a statement that one side gave up, and one that commits was not given up.
 //
 // # Lock order
 //

@@ -19,6 +19,5 @@
 //
 // # What it does not do
 //
-// It knows no nodes, tables or columns: whether what is named exists is the engine's to check. It imports nothing of
-// ours.
+// It knows no nodes, tables or columns: the engine checks whether what is named exists. It imports nothing of ours.
 package placement

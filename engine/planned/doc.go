@@ -1,4 +1,4 @@
-// Package planned is what is known of a planned query: what it was made over, and as what text DuckDB has planned it.
+// Package planned is what is known of a planned query: what it was made over, and the text that DuckDB has planned.
 //
 //	user's text ─► Text.Given, which DuckDB plans ─ Resolved? ─ no ─► Resolve: parameters without types, or without values
 //	snapshot, settings, nodes ─► Basis ─ Stands? ─► the plan is used again, or another is made

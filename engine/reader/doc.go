@@ -11,7 +11,7 @@
 // # Words
 //
 // A Region is one lent region in this process. Readings are the chunks that one execution, or one planning, of a
-// statement has read. Damage is what this process found not to be what was sealed. An alteration is what another
+// statement has read. Damage is what this process found to differ from what was sealed. An alteration is what another
 // process did to a region's file.
 //
 // # Invariants

@@ -4,8 +4,8 @@
 //	REFRESH MATERIALIZED VIEW ─► Run ── empty it ──────────────────────────────────┴─► Fill: the rows of its query
 //
 // A refresh is one transaction: it takes the rows away and puts others in their place, so that a reader, on any node,
-// has those of before or those of after, and waits for neither. That is all that CONCURRENTLY promises; what it asks
-// for is asked for as in PostgreSQL.
+// has those of before or those of after, and waits for neither. That is all that CONCURRENTLY promises; it requires
+// what it does in PostgreSQL.
 //
 // # Words
 //

@@ -16,8 +16,8 @@
 // # Invariants
 //
 //   - RW1: what is asked of a row is asked once, and values are computed for rows that were hit and no others.
-//   - RW2: an expression that is no row's own, an aggregate or a window, is an error.
-//   - RW3: no text of a user's sees the numbers, by a name, by a star or as part of a whole row.
+//   - RW2: an expression that is not of a single row, an aggregate or a window, is an error.
+//   - RW3: no user's text sees the numbers, by a name, by a star or as part of a whole row.
 //   - RW4: a row is changed once, however many rows of other tables it meets.
 //   - RW5: RETURNING sees, of the statement's other tables, the rows that the changed one has met, and a star means
 //     theirs, too.

@@ -4,10 +4,9 @@
 //	SELECT FOR UPDATE ─► the rows that it returns ──────────────┘        └► HeldError: another has one of them
 //	                              again, under a newer snapshot  ◄── Owner.Wait ◄──┤  until that one ends
 //	                              again, without these           ◄── Owner.Held ◄──┘  SKIP LOCKED
-//
-// That two transactions never both commit a change of one row is the catalog's to see to (its K5), which looks at
-// nothing here. Claims make the second transaction wait where the change would have been a failure at COMMIT. They are
-// a process' own: transactions of other nodes are not waited for.
+// The catalog ensures that two transactions never both commit a change of one row (its K5), without this package.
+// Claims make the second transaction wait where the change would have been a failure at COMMIT. They are a process'
+// own: transactions of other nodes are not waited for.
 //
 // # Words
 //

@@ -26,5 +26,5 @@
 //
 // # What it does not do
 //
-// It keeps nothing: what it shows is that of other packages.
+// It keeps nothing: it shows what other packages have.
 package systemtable

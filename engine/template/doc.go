@@ -6,7 +6,7 @@
 // # Words
 //
 // A template is the relation that LIKE names: a table, a view, a temporary one, or a system catalog. What INCLUDING
-// says is taken once, when the table is made: what becomes of the template then is nothing to the table.
+// says is taken once, when the table is made: later changes of the template do not concern the table.
 //
 // # Invariants
 //

@@ -10,8 +10,8 @@
 //
 // # Invariants
 //
-//   - TP1: DuckDB is let change nothing that is not temporary: it would be seen by all sessions, and lost with the
-//     process.
+//   - TP1: DuckDB may change nothing that is not temporary: all sessions would see the change, and it would be lost
+//     with the process.
 //
 // # Lock order
 //

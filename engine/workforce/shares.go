@@ -17,8 +17,7 @@ type Workers struct {
 	Command []string
 	// Environment are variables that it has beside this process'.
 	Environment []string
-	// Socket is where the node's Service is served to processes of its machine, which is the caller's business.
-	// Workers connect to it.
+	// Socket is where the caller serves the node's Service to processes of its machine. Workers connect to it.
 	Socket string
 }
 
