@@ -66,7 +66,7 @@ func TestAbandonedRegions(t *testing.T) {
 	require.Equal(t, []string{first}, abandoned(data, catalog))
 	require.NoError(t, os.Remove(first))
 
-	// A killed node's temporary directory is there, but nobody knows of it.
+	// A killed node's temporary directory is there, but no running node knows it.
 	t.Setenv("TMPDIR", t.TempDir())
 	p := spawn(t, "temporary", nodeArguments{Directory: shm})
 	third := p.expect("ready ")

@@ -91,8 +91,8 @@ func TestWhatWasFoundGoneIsReadAgain(t *testing.T) {
 	require.Equal(t, []string{"499500"}, rows(t, s, "SELECT sum(a) FROM t"))
 }
 
-// A file that was removed is no place to read a chunk from, although this process has a map of it: whoever begins after
-// it finds nothing. Neither the lender nor another node reads it.
+// No chunk is read from a file that was removed, although this process has a map of it: a process that starts later
+// finds nothing. Neither the lender nor another node reads it.
 func TestWhatWasRemovedIsNotRead(t *testing.T) {
 	c := newCluster(t, 2)
 	exec(t, c.session(0), "CREATE TABLE t WITH (placement = 'node(n0)') AS SELECT range AS a FROM range(1000)")
@@ -108,7 +108,7 @@ func TestWhatWasRemovedIsNotRead(t *testing.T) {
 	}
 }
 
-// In a cluster the kernel's events do not say who altered a file, and nobody looks at them. What another node's file
+// In a cluster the kernel's events do not say which process altered a file, and are not used. What another node's file
 // has lost is not touched all the same.
 func TestWhatIsCutOffElsewhereIsNotTouched(t *testing.T) {
 	c := newCluster(t, 2)
@@ -126,8 +126,8 @@ func TestWhatIsCutOffElsewhereIsNotTouched(t *testing.T) {
 	require.Equal(t, []string{"499500"}, rows(t, s, "SELECT sum(a) FROM t"))
 }
 
-// Once pages were found gone nobody is granted memory there: what is stored where a page of zeros was put in the place
-// of one lies in no file.
+// Once pages were found gone no memory is granted there: what is stored in a page of zeros that took the place of one
+// lies in no file.
 func TestNothingIsGrantedWherePagesAreGone(t *testing.T) {
 	dir := shmDirectory(t)
 	e, err := engine.Open(t.Context(), engine.Config{Directory: dir, RegionDirectory: dir, RegionBytes: 64 << 20, MemoryBytes: 256 << 20})
@@ -150,7 +150,7 @@ func TestNothingIsGrantedWherePagesAreGone(t *testing.T) {
 }
 
 // A statement that has ended says so of a chunk that it did not get to, and nothing is noted of the chunk's replicas:
-// nobody was passed over.
+// none was passed over.
 func TestAReadThatWasCanceledBlamesNoReplica(t *testing.T) {
 	c := newCluster(t, 2)
 	exec(t, c.session(0), "CREATE TABLE t WITH (replicas = 2) AS SELECT range AS a FROM range(1000)")

@@ -12,14 +12,14 @@ import (
 	"github.com/csmsql/csmsql/engine/snapshot"
 )
 
-// What a statement has read of a node's memory is worth nothing when that node was started anew meanwhile. As long as no row has left, nobody
-// has seen anything of it, and the statement runs once more, under a snapshot of what is there now. That is why in a cluster its first batch is
-// fetched before anybody asks for it.
+// What a statement has read of a node's memory is invalid once that node has restarted. As long as no row has left, the
+// statement can run again, under a new snapshot. In a cluster its first batch is therefore fetched before the caller
+// asks for it.
 
 // runsMax bounds how often one statement runs.
 const runsMax = 3
 
-// read runs the statement, again if a lender began anew meanwhile.
+// read runs the statement, and again if a lender has restarted meanwhile.
 func (st *Statement) read(ctx context.Context, args []any) (*Rows, error) {
 	s := st.session
 	for runs := 1; ; runs++ {
@@ -30,7 +30,7 @@ func (st *Statement) read(ctx context.Context, args []any) (*Rows, error) {
 				rows = nil
 			}
 		}
-		if !errors.Is(err, catalog.ErrLenderRestarted) || runs == runsMax || ctx.Err() != nil || !s.seeAnew() {
+		if !errors.Is(err, catalog.ErrLenderRestarted) || runs == runsMax || ctx.Err() != nil || !s.refresh() {
 			return rows, err
 		}
 		s.engine.config.Log.Warn("a query runs again", "error", err)
@@ -40,15 +40,15 @@ func (st *Statement) read(ctx context.Context, args []any) (*Rows, error) {
 // repeatsMax bounds how often a statement is repeated that has lost a race; each time one of the others has committed.
 const repeatsMax = 100
 
-// sole is a statement that writes rows and is alone in its implicit block, with how many it wrote. Nobody has seen
-// anything of it but that number: if it loses a race for a row it may run again, under a new snapshot.
+// sole is a statement that writes rows and is alone in its implicit block, with how many it wrote. The client has seen
+// only that number of it: if it loses a race for a row it may run again, under a new snapshot.
 type sole struct {
 	statement *Statement
 	change    func(context.Context, *catalog.Transaction, *snapshot.View) error
 	rows      *int64
 }
 
-// lost reports whether a commit failed because somebody else was faster.
+// lost reports whether a commit failed because another transaction committed first.
 func lost(ctx context.Context, err error) bool {
 	return errors.Is(err, catalog.ErrConflict) && ctx.Err() == nil
 }
@@ -88,12 +88,12 @@ func (s *Session) commit(ctx context.Context) error {
 		return err
 	}
 	defer s.conn.Hear(ctx)()
-	told := *b.sole.rows
+	reported := *b.sole.rows
 	for repeats := 0; lost(ctx, err) && repeats < repeatsMax; repeats++ {
 		failed := err
 		s.block = s.newBlock(true)
 		err = s.writeInBlock(ctx, func(tx *catalog.Transaction, v *snapshot.View) error { return b.sole.change(ctx, tx, v) })
-		if err == nil && *b.sole.rows != told { // the client has heard another number
+		if err == nil && *b.sole.rows != reported { // another number than the client has seen
 			err = failed
 		}
 		if err != nil {
@@ -106,9 +106,9 @@ func (s *Session) commit(ctx context.Context) error {
 	return err
 }
 
-// seeAnew lets go of the snapshot of a message that is no transaction; the next statement takes another one. It reports
-// whether that can be.
-func (s *Session) seeAnew() bool {
+// refresh releases the snapshot of a message outside of a transaction; the next statement takes another one. It reports
+// whether it could.
+func (s *Session) refresh() bool {
 	b := s.block
 	if b == nil {
 		return true
@@ -120,7 +120,7 @@ func (s *Session) seeAnew() bool {
 	return true
 }
 
-// ahead fetches the first batch, if a node might be started anew until then.
+// ahead fetches the first batch, if a lender may restart before the caller does.
 func (r *Rows) ahead(ctx context.Context, e *Engine) error {
 	fetch := r.fetch
 	if e.node == nil || e.node.Self == nil || fetch == nil || r.inPlace != nil {

@@ -69,9 +69,9 @@ func TestStatementsThatLoseARaceAreRepeated(t *testing.T) {
 	})
 }
 
-// What the client has heard of a statement stays true: if another number of rows would be written it is an error. So it
-// is of a statement that is not alone.
-func TestWhatWasToldStaysTrue(t *testing.T) {
+// The number of rows that was reported to the client stays true: if another number would be written it is an error. The
+// same holds for a statement that is not alone.
+func TestReportedRowCountStaysTrue(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 2) // on one node the other one would wait
 	a, b := c.session(0), c.session(1)

@@ -99,7 +99,7 @@ func TestAlterationsThatCannotBe(t *testing.T) {
 
 // A column that is dropped and added again is another one: it has no value, and no constraint, of the former. Rows that
 // were deleted are held to nothing.
-func TestAlterColumnsAnew(t *testing.T) {
+func TestAlterColumnsAgain(t *testing.T) {
 	t.Parallel()
 	s := session(t, open(t))
 	exec(t, s, "CREATE TABLE t (a int CHECK (a < 3), b int UNIQUE, c int); INSERT INTO t VALUES (1, 1, 1), (2, 2, NULL), (2, 3, 3)")
@@ -169,8 +169,8 @@ func TestViewsOfAlteredTables(t *testing.T) {
 	require.Equal(t, []string{"x|1"}, rows(t, s, "SELECT * FROM named"))
 }
 
-// A value that is another one each time is each row's own, and other types are made by a query.
-func TestRowsThatAreWrittenAnew(t *testing.T) {
+// A volatile default is evaluated for each row, and other types are made by a query.
+func TestRowsThatAreRewritten(t *testing.T) {
 	t.Parallel()
 	s := session(t, open(t))
 	exec(t, s, "CREATE TABLE t AS SELECT i::int AS a, i::text AS b FROM range(1000) r(i); ALTER TABLE t ADD COLUMN c uuid DEFAULT gen_random_uuid()")
@@ -190,7 +190,7 @@ func TestRowsThatAreWrittenAnew(t *testing.T) {
 		rows(t, s, "SELECT column_name, data_type, character_maximum_length FROM information_schema.columns WHERE table_name = 't' ORDER BY ordinal_position"))
 }
 
-// A plan that was made before is made anew, or says that its result is another one.
+// A plan that was made before is made again, or the statement fails because its result is another one.
 func TestPlansOfAlteredTables(t *testing.T) {
 	t.Parallel()
 	e := open(t)
@@ -207,7 +207,7 @@ func TestPlansOfAlteredTables(t *testing.T) {
 		require.Equal(t, "0A000", state(t, err))
 	}
 
-	// Snapshots that began before read what they read; who writes after is told.
+	// Snapshots that began before read what they read; a transaction that writes after it fails.
 	exec(t, s, "BEGIN ISOLATION LEVEL REPEATABLE READ")
 	require.Equal(t, []string{"1|3", "7|3"}, rows(t, s, "SELECT * FROM t ORDER BY a"))
 	exec(t, other, "ALTER TABLE t DROP COLUMN c; INSERT INTO t VALUES (8)")

@@ -24,7 +24,7 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// What another process does to the region's file while the node runs, and has read and believed all of it already.
+// What another process does to the region's file while the node runs and has already read and verified all of it.
 
 // A deed is what a stranger does to the bytes of one extent. Each alters the byte At.
 type deed struct {
@@ -35,7 +35,7 @@ type deed struct {
 	From  string // of "restore": the file as it was
 }
 
-// strangerRole does what it is told: it opens the file, does the deed, and closes it.
+// strangerRole executes commands: it opens the file, does the deed, and closes it.
 func strangerRole(c *childSide) error {
 	for {
 		line, ok := c.hear()
@@ -133,9 +133,10 @@ func attached(t testing.TB, e *engine.Engine, socket string) (borrower func() *e
 	}
 }
 
-// TestAlteredWhileTheNodeRuns attacks E2: whatever another process does to the file of a region that was read and believed, the next question about what
-// it hit is answered with an error that names table, chunk and node, every other question is answered right, and all are when the bytes are
-// back: by the node, by a borrower that had read everything before, and by one that comes later.
+// TestAlteredWhileTheNodeRuns attacks E2: another process alters the file of a region that was read and verified. The
+// next query of the altered chunk fails with an error that names table, chunk and node; every other query is answered
+// right, and all are when the bytes are back: by the node, by a borrower that had read everything before, and by one
+// that comes later.
 func TestAlteredWhileTheNodeRuns(t *testing.T) {
 	t.Parallel()
 	g := plant(t)
@@ -186,7 +187,7 @@ func TestAlteredWhileTheNodeRuns(t *testing.T) {
 	require.NoError(t, e.CheckSpace(context.Background()))
 }
 
-// writtenHere is a node with a table of several chunks that it has written itself, which is why it believes them, and a stranger.
+// writtenHere is a node with a table of several chunks that it has written itself and therefore trusts, and a stranger.
 func writtenHere(t *testing.T) (*engine.Engine, stranger) {
 	t.Helper()
 	dir := shmDirectory(t)
@@ -246,7 +247,8 @@ func TestAlteredWhileRowsAreRead(t *testing.T) {
 	}
 }
 
-// TestAlteredBeforeABorrowerCame: what the node has written itself a borrower believes as the node does: not when somebody was there.
+// TestAlteredBeforeABorrowerCame: a borrower trusts what its node has written, as the node does, unless another process
+// has altered it.
 func TestAlteredBeforeABorrowerCame(t *testing.T) {
 	t.Parallel()
 	e, stranger := writtenHere(t)
@@ -258,7 +260,7 @@ func TestAlteredBeforeABorrowerCame(t *testing.T) {
 	first := attach()
 	require.Equal(t, []string{"79999800000"}, rows(t, session(t, first), "SELECT sum(i) FROM t"))
 	if e.RegionStats().Watch == memregion.WatchProcess {
-		require.Zero(t, first.VerifiedBytes(), "believed")
+		require.Zero(t, first.VerifiedBytes(), "trusted")
 	}
 	stranger.does(flips(t, e, "t", 0))
 	_, err := ask()
@@ -269,7 +271,7 @@ func TestAlteredBeforeABorrowerCame(t *testing.T) {
 	require.Equal(t, "79999800000", found)
 }
 
-// TestAlteredUnderACursor: rows that a cursor has read and nobody has fetched yet are looked at again.
+// TestAlteredUnderACursor: rows that a cursor has read and that are not fetched yet are checked again.
 func TestAlteredUnderACursor(t *testing.T) {
 	t.Parallel()
 	e, stranger := writtenHere(t)
@@ -317,7 +319,8 @@ func TestAlteredWhileRowsAreWritten(t *testing.T) {
 	require.Equal(t, []string{"400000"}, rows(t, s, "SELECT count(body) FROM t"))
 }
 
-// TestAlteredBetweenStoreAndSeal: the checksum of a chunk is taken of what lies in the region; if somebody was there, it is of no use.
+// TestAlteredBetweenStoreAndSeal: a chunk's checksum is computed from the bytes in the region; if another process has
+// altered them, it is invalid.
 func TestAlteredBetweenStoreAndSeal(t *testing.T) {
 	t.Parallel()
 	e, stranger := writtenHere(t)
@@ -340,8 +343,8 @@ func TestAlteredBetweenStoreAndSeal(t *testing.T) {
 	require.Equal(t, before, e.RegionStats().Used)
 }
 
-// TestOwnWorkAlarmsNobody: sessions that load, insert, drop and read all the time make no checksum be compared, let alone an error.
-func TestOwnWorkAlarmsNobody(t *testing.T) {
+// TestOwnWorkIsNoAlteration: sessions that load, insert, drop and read cause no comparison of checksums and no error.
+func TestOwnWorkIsNoAlteration(t *testing.T) {
 	t.Parallel()
 	e, _ := writtenHere(t)
 	sum := fmt.Sprint(400000 * 399999 / 2)
@@ -382,7 +385,7 @@ func TestOwnWorkAlarmsNobody(t *testing.T) {
 	require.Zero(t, stats.Alterations)
 	require.Zero(t, e.Counters().Invalidated.Load())
 	require.Zero(t, e.Counters().Mismatches.Load())
-	if testfabric.Coherent() { // elsewhere checksums are compared at first use, whoever wrote
+	if testfabric.Coherent() { // elsewhere checksums are compared at first use, also after own writes
 		require.Zero(t, e.VerifiedBytes())
 	}
 	require.LessOrEqual(t, e.Counters().Acquires.Load()-e.Counters().Releases.Load(), uint64(200), "what is over is forgotten")
@@ -422,8 +425,8 @@ func TestStrangersAtAllTimes(t *testing.T) {
 	a.leave()
 	require.Empty(t, a.wrong, "seed %d", seed)
 	require.Positive(t, a.right)
-	require.Positive(t, a.honest)
-	t.Logf("%d right, %d honest errors", a.right, a.honest)
+	require.Positive(t, a.failed)
+	t.Logf("%d right, %d expected errors", a.right, a.failed)
 	require.Equal(t, want, rows(t, session(t, e), question))
 }
 
@@ -439,7 +442,7 @@ type audience struct {
 	mu            sync.Mutex // guards the rest
 	asked         *sync.Cond
 	answers       []int // by member
-	right, honest int
+	right, failed int
 	wrong         []string
 
 	stop  chan struct{}
@@ -476,7 +479,7 @@ func (a *audience) hear(member int, want string, found []string, err error) {
 	case err == nil && found[0] == want:
 		a.right++
 	case state == "58030" || state == "XX001" && strings.Contains(err.Error(), "table public.t on node local"):
-		a.honest++
+		a.failed++
 	default:
 		a.wrong = append(a.wrong, fmt.Sprint(found, err))
 	}

@@ -16,13 +16,13 @@ import (
 // what they are granted, and give up; both read. Where checksums are compared nothing is found wrong, and where none are every answer is right. Faults in the
 // source of the protocol are seen here through SQL (docs/mutations.md).
 func TestAnswersOnIncoherentMemory(t *testing.T) {
-	for _, credulous := range []bool{true, false} {
-		t.Run(fmt.Sprintf("credulous %v", credulous), func(t *testing.T) {
+	for _, skipChecksums := range []bool{true, false} {
+		t.Run(fmt.Sprintf("skipChecksums %v", skipChecksums), func(t *testing.T) {
 			eachIncoherent(t, func(t *testing.T, fabric memregion.FabricKind) {
 				c := startCluster(&cluster{t: t, change: func(_ int, config *engine.Config) {
-					config.Fabric, config.Cluster.SessionTTL = fabric, time.Minute // nobody is given up here
-					if credulous {
-						config.Spoil(func(_ string, lines coherence.Lines) coherence.Lines { return lines })
+					config.Fabric, config.Cluster.SessionTTL = fabric, time.Minute // no node is given up here
+					if skipChecksums {
+						config.Mutate(func(_ string, lines coherence.Lines) coherence.Lines { return lines })
 					}
 				}}, 2)
 				answers(t, c)

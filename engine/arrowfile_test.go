@@ -158,7 +158,7 @@ func TestArrowFilesOfOthers(t *testing.T) {
 	require.Equal(t, []string{"5|00010203-0405-0607-0809-0a0b0c0d0e0f|w|(null)|(null)"}, rows(t, s, "SELECT DISTINCT * FROM other"))
 }
 
-// TestArrowFilesRefused: what a file says wrongly is told, nothing is stored, and no file is left.
+// TestArrowFilesRefused: the error names what is wrong in a file, nothing is stored, and no file is left.
 func TestArrowFilesRefused(t *testing.T) {
 	t.Parallel()
 	e, s, dir := arrowFiles(t)

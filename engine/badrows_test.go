@@ -11,7 +11,8 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
-// What SQL says of a bad row of a CSV file names the file, the line and the column, and not DuckDB's advice on options that nobody gave.
+// The error of a bad row of a CSV file names the file, the line and the column, without DuckDB's advice on options that
+// the user did not give.
 func TestBadRowsOfFilesInSQL(t *testing.T) {
 	directory := t.TempDir()
 	e := open(t, func(c *engine.Config) { c.Files = duckdb.FileAccess{Directories: []string{directory}} })

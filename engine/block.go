@@ -24,7 +24,7 @@ type block struct {
 	implicit bool
 	modes    configuration.Modes
 	reads    *lookup.Names // of a SERIALIZABLE one; nil: nothing was looked up
-	told     bool          // the session functions were told of modes that are not the default
+	modesSet bool          // the session functions show modes that are not the default
 	failed   bool
 	// duck: DuckDB's own transaction is open too, so that temporary tables follow ours.
 	duck bool
@@ -43,7 +43,7 @@ type block struct {
 	temporary int
 	// restarted: DuckDB's transaction is younger than the block's snapshot.
 	restarted bool
-	// names that the block made, dropped or replaced, as its own DuckDB connection shows them; nil: nobody needed them.
+	// names that the block made, dropped or replaced, as its own DuckDB connection shows them; nil: not needed yet.
 	names *names.Own
 	// rows are all that an implicit block has written, as long as they wait for its end, without tx; nil: none wait.
 	rows *gathering.Insertion
@@ -103,9 +103,9 @@ func (s *Session) begin(asked statement.Modes) error {
 // chain begins a transaction with the modes of the one that has just ended.
 func (s *Session) chain(m configuration.Modes) error {
 	b := s.newBlock(false)
-	b.modes, b.told = m, m != b.modes
+	b.modes, b.modesSet = m, m != b.modes
 	s.block = b
-	if !b.told {
+	if !b.modesSet {
 		return nil
 	}
 	err := s.identify()
@@ -247,7 +247,7 @@ func (s *Session) endDuck(b *block, how string) error {
 // endedDuck forgets what went with DuckDB's transaction.
 func (s *Session) endedDuck(b *block) {
 	b.duck = false
-	s.described = nil // a rolled back transaction takes what the catalogs were told with it
+	s.described = nil // a rollback also takes back what the copies of the catalogs show
 	if b.names != nil {
 		s.closeOwnNames(b)
 	}
@@ -425,7 +425,7 @@ func (s *Session) changeModes(b *block, asked statement.Modes) error {
 	}
 	b.modes = m
 	s.yield()
-	b.told = true
+	b.modesSet = true
 	return s.identify()
 }
 

@@ -40,7 +40,7 @@ type nodeArguments struct {
 
 func (a nodeArguments) socket() string { return filepath.Join(a.Directory, "csmsql.sock") }
 
-// nodeRole serves and runs the statements that it is told.
+// nodeRole serves, and runs the statements that it receives.
 func nodeRole(c *childSide) error {
 	var a nodeArguments
 	if err := c.decode(&a); err != nil {
@@ -318,9 +318,9 @@ func TestBorrowerPaused(t *testing.T) {
 	}
 }
 
-// leaseError: what a borrower may be told when its node, or its time, was away.
+// leaseError reports whether a borrower may fail with the state after its node was away or its lease has ended.
 func leaseError(state string) bool {
-	return state == "72000" || state == "08006" || state == "08001" // 08001: nobody listens
+	return state == "72000" || state == "08006" || state == "08001" // 08001: no listener
 }
 
 // TestBorrowerPausedAtRandomMoments: whatever the borrower is doing when it is stopped, it answers right or not at all.
@@ -375,7 +375,7 @@ func TestBorrowerPausedAtRandomMoments(t *testing.T) {
 	}
 	b.tell("stop")
 	<-heard
-	t.Logf("%d right answers, %d honest errors", right, late)
+	t.Logf("%d right answers, %d lease errors", right, late)
 	require.Positive(t, right)
 }
 
@@ -408,14 +408,14 @@ func TestNodeKilledUnderABorrower(t *testing.T) {
 			}
 			word, rest, _ := strings.Cut(line, " ")
 			state, _, _ := strings.Cut(rest, " ")
-			honest := word == "error" && leaseError(state) || word == "answer" && strings.HasSuffix(rest, fmt.Sprintf("|%d|true", rows))
-			require.True(t, honest, "seed %d: the borrower said %q", seed, line)
+			correct := word == "error" && leaseError(state) || word == "answer" && strings.HasSuffix(rest, fmt.Sprintf("|%d|true", rows))
+			require.True(t, correct, "seed %d: the borrower said %q", seed, line)
 		}
 		require.Equal(t, fmt.Sprintf("%d|%d|true", tag, rows), b.insist(question, "answer"), "seed %d", seed)
 	}
 }
 
-// TestAnotherNodeUnderABorrower: the socket is the same, the tables are not: what is mapped belongs to nobody there.
+// TestAnotherNodeUnderABorrower: the socket is the same, the tables are not: the new node owns none of what is mapped.
 func TestAnotherNodeUnderABorrower(t *testing.T) {
 	t.Parallel()
 	sockets := t.TempDir()
@@ -455,6 +455,6 @@ func TestSubqueriesInColumnNames(t *testing.T) {
 	}
 	exec(t, s, "CREATE OR REPLACE TABLE t AS SELECT 2 AS a")
 	_, err = st.Exec(context.Background())
-	require.NoError(t, err, "planned anew it has the same columns")
+	require.NoError(t, err, "replanned it has the same columns")
 	require.NoError(t, st.Close())
 }

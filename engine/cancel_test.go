@@ -12,8 +12,8 @@ import (
 	"github.com/csmsql/csmsql/engine"
 )
 
-// A thread of DuckDB that finds the statement's context ended, before DuckDB is interrupted, says so in a way that DuckDB carries: else the user
-// who cancels, or an engine that is closed (E6), is told of an internal error.
+// A thread of DuckDB that finds the statement's context ended, before DuckDB is interrupted, says so in a way that
+// DuckDB carries: else the user who cancels, or whose engine is closed (E6), gets an internal error.
 func TestAScanThatIsCancelledSaysSo(t *testing.T) {
 	s := session(t, open(t))
 	exec(t, s, "CREATE TABLE t AS SELECT range AS i FROM range(10)")

@@ -148,8 +148,8 @@ func TestCancelsAtEveryMoment(t *testing.T) {
 	})
 }
 
-// A result that is still read stands in the way of the session's next statement, and is read into memory first, which may take hours: whoever
-// cancels that statement is heard, and it is the result that ends.
+// A result that is still open blocks the session's next statement and is read into memory first, which may take hours.
+// Cancelling that statement works, and ends the result.
 func TestCancelsWhileAResultStandsInTheWay(t *testing.T) {
 	s := session(t, open(t))
 	exec(t, s, "CREATE TABLE t AS SELECT i::text AS i FROM range(3) r(i)")

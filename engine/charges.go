@@ -20,8 +20,8 @@ func (s *Session) limitShare() {
 	s.account.SetShare(kilobytes << 10)
 }
 
-// Take charges bytes that the caller is about to keep for the session's client, or says why it may not. The kinds are package account's, and
-// those of whoever stands between the session and its client. Only the goroutine that uses the session calls it.
+// Take charges bytes that the caller is about to keep for the session's client, or says why it may not. The kinds are
+// those of package account and of the server. Only the goroutine that uses the session calls it.
 func (s *Session) Take(kind string, bytes int64) error {
 	err := s.account.Take(kind, bytes)
 	for err != nil && s.relieve() {
@@ -30,13 +30,13 @@ func (s *Session) Take(kind string, bytes int64) error {
 	return err
 }
 
-// TakeAside is Take for one who does not use the session, which may be running a statement: nothing is dropped for it.
+// TakeAside is Take for other goroutines, while the session may be running a statement: nothing is dropped for it.
 func (s *Session) TakeAside(kind string, bytes int64) error {
 	return s.account.Take(kind, bytes)
 }
 
-// relieve drops a plan that the session can do without: one that is kept for its text, or that of the statement which was not used for longest and
-// is planned anew when it is. False: there is none.
+// relieve drops a plan that the session can do without: one that is kept for its text, or that of the least recently
+// used statement, which is replanned when it is used. False: there is none.
 func (s *Session) relieve() bool {
 	if s.life.Enter() != nil {
 		return false
@@ -90,7 +90,7 @@ func (st *Statement) charge() error {
 	return st.chargePlan()
 }
 
-// givesBack tells statements that make room: a session that holds all that it may must still be able to say them.
+// givesBack reports whether the statement makes room: a session at its limit must still be able to run those.
 func (st *Statement) givesBack() bool {
 	return len(st.parsed.Text) <= givingBackMost && statement.MakesRoom(st.parsed.Head)
 }
@@ -114,7 +114,7 @@ func (st *Statement) discharge() {
 	st.bytes, st.planBytes = 0, 0
 }
 
-// dropPlan leaves the statement to be planned anew when it is used.
+// dropPlan drops the statement's plan: it is replanned when it is used.
 func (st *Statement) dropPlan() {
 	st.plan.close()
 	st.plan = nil

@@ -93,13 +93,14 @@ func TestShareOfSession(t *testing.T) {
 	require.False(t, takes())
 }
 
-// What nobody's session has is shown, too.
+// Memory that belongs to no session is shown, too.
 func TestMemoryOfTheProcess(t *testing.T) {
 	s := session(t, open(t))
 	require.Equal(t, []string{"duckdb|true", "go|true"}, rows(t, s, fmt.Sprintf("SELECT kind, bytes > %d FROM csm.memory WHERE session IS NULL ORDER BY 1", 1<<20)))
 }
 
-// Prepared statements are bounded by bytes. Plans that are not in use go first, and are made anew when they are; then the next one is refused.
+// Prepared statements are bounded by bytes. Plans that are not in use are dropped first, and made again when needed;
+// then the next statement is refused.
 func TestStatementsAreCharged(t *testing.T) {
 	e := open(t)
 	s := session(t, e)
@@ -192,8 +193,8 @@ func TestKeptPlansMakeRoom(t *testing.T) {
 	s.Give("message", 1000_000)
 }
 
-// A plan that is made anew when there is no memory for it is refused, and its statement has none: it is not the one that room is made for.
-func TestPlanAnewWithoutMemory(t *testing.T) {
+// A plan that is made again without memory for it is refused, and its statement has none: no room is made for it.
+func TestReplanWithoutMemory(t *testing.T) {
 	e := open(t)
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t AS SELECT i, 'v' || i AS v FROM range(10) r(i)")
@@ -243,7 +244,7 @@ func TestReturningIsCharged(t *testing.T) {
 	}
 }
 
-// A session is charged for being there: so many find no room one day, and are told so.
+// An open session is charged: when there is no room for one more it is refused with an error.
 func TestSessionsAreCharged(t *testing.T) {
 	e := open(t, func(c *engine.Config) { c.MemoryBytes = 64 << 20 })
 	first := session(t, e)

@@ -205,8 +205,8 @@ func newCloneTwin(t *testing.T, seed uint64) *cloneTwin {
 		rows: map[string]map[int]string{}}
 }
 
-// Clones are changed, folded and dropped at random, and the node begins anew: each table is its twin, and what is used
-// is what they and its holders have, to the byte.
+// Clones are changed, folded and dropped at random, and the node restarts: each table is its twin, and what is used is
+// what they and its holders have, to the byte.
 func TestClonesAgainstTwin(t *testing.T) {
 	for seed := range uint64(3) {
 		directory, memory := t.TempDir(), shmDirectory(t)
@@ -233,7 +233,7 @@ func cloneConfig(place func(*engine.Config)) engine.Config {
 	return c
 }
 
-// On three nodes, each of which clones, changes and drops what others have made, and one of which begins anew and one of
+// On three nodes, each of which clones, changes and drops what others have made, and one of which restarts and one of
 // which is drained.
 func TestClonesInCluster(t *testing.T) {
 	t.Parallel()

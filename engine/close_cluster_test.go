@@ -11,7 +11,8 @@ import (
 )
 
 // TestCloseInCluster: a node is closed while it runs statements, parts of other nodes' statements and holds their results, and while others
-// write into its memory; its server answers on. Its own users are told so; the others' statements fail for want of the node, or not at all.
+// write into its memory; its server answers on. Its own users get ErrClosed; the others' statements fail for want of
+// the node, or not at all.
 func TestCloseInCluster(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3)
@@ -28,7 +29,7 @@ func TestCloseInCluster(t *testing.T) {
 		others <- crowd(t, c.nodes[0], spread, func([]*engine.Session) { close(begun) })
 	}()
 	<-begun
-	delete(spread, "writing") // both would be told that the other was faster
+	delete(spread, "writing") // both would conflict with each other
 	mine := crowd(t, c.nodes[1], spread, func([]*engine.Session) { require.NoError(t, c.nodes[1].Close()) })
 	for name, err := range mine {
 		require.ErrorIs(t, err, engine.ErrClosed, name)

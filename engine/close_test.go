@@ -25,7 +25,7 @@ import (
 	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
-// work is what somebody does with an engine, over and over, until it fails.
+// work is what a user does with an engine, over and over, until it fails.
 type work func(ctx context.Context, s *engine.Session) error
 
 func asking(sql ...string) work {
@@ -214,7 +214,7 @@ func crowd(t *testing.T, e *engine.Engine, works map[string]work, do func(sessio
 }
 
 // TestCloseWhileInUse attacks E6: an engine is closed in the middle of all that can be done with it. Nothing crashes, everything ends,
-// and everybody is told why.
+// and every error says why.
 func TestCloseWhileInUse(t *testing.T) {
 	t.Parallel()
 	for round := range closings() {
@@ -337,7 +337,7 @@ func TestSessionCloseWhileInUse(t *testing.T) {
 	require.NoError(t, e.CheckSpace(context.Background()))
 }
 
-// TestCloseEndsWhatRunsForEver: Close needs no help of whoever waits for an answer that never comes.
+// TestCloseEndsWhatRunsForEver: Close needs no help of a caller that waits for an answer that never comes.
 func TestCloseEndsWhatRunsForEver(t *testing.T) {
 	t.Parallel()
 	e := open(t)
@@ -354,8 +354,8 @@ func TestCloseEndsWhatRunsForEver(t *testing.T) {
 	require.Contains(t, []string{"57P01", "57P03"}, sqlState(err), "57P03: it held a snapshot to be planned, and was not running yet")
 }
 
-// TestOpenRowsEndWithTheEngine: who has rows open and does nothing is in nobody's way, and finds no end that could be taken for the
-// result's.
+// TestOpenRowsEndWithTheEngine: open rows that are not read do not block Close, and end with an error that cannot be
+// taken for the end of the result.
 func TestOpenRowsEndWithTheEngine(t *testing.T) {
 	t.Parallel()
 	for _, backend := range []string{"duckdb", "compute"} {
@@ -386,8 +386,8 @@ func TestOpenRowsEndWithTheEngine(t *testing.T) {
 	}
 }
 
-// TestBatchesOutliveEverything attacks E7: a batch that somebody retained keeps its bytes in place while the engine goes on, and stays
-// readable when its rows, its session and its engine are gone. When it is released nothing is left.
+// TestBatchesOutliveEverything attacks E7: a batch that was retained keeps its bytes in place while the engine goes on,
+// and stays readable when its rows, its session and its engine are gone. When it is released nothing is left.
 func TestBatchesOutliveEverything(t *testing.T) {
 	t.Parallel()
 	var warned atomic.Bool
@@ -426,7 +426,7 @@ func TestBatchesOutliveEverything(t *testing.T) {
 	for tag := 2; tag < 6; tag++ { // which would use the memory again if it could
 		exec(t, writer, tagged("t", tag, 400_000))
 	}
-	require.Eventually(t, func() bool { return e.RegionStats().Used <= one*5/2 }, time.Minute, 10*time.Millisecond, "what nobody reads goes back")
+	require.Eventually(t, func() bool { return e.RegionStats().Used <= one*5/2 }, time.Minute, 10*time.Millisecond, "what has no reader goes back")
 	check()
 	require.Greater(t, len(kept), 1)
 	kept[0].Release()
@@ -434,7 +434,7 @@ func TestBatchesOutliveEverything(t *testing.T) {
 
 	region := e.RegionSpec().Path
 	require.NoError(t, e.Close())
-	require.True(t, warned.Load(), "nobody was told")
+	require.True(t, warned.Load(), "no warning")
 	check()
 	require.True(t, mappedHere(t, region))
 	for _, b := range kept {

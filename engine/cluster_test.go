@@ -117,7 +117,7 @@ func (c *cluster) at(node int, point faults.Point) {
 	}
 }
 
-// stop ends a node: first it answers nobody any more, then it leaves.
+// stop ends a node: first its server stops, then it leaves.
 func (c *cluster) stop(i int) {
 	c.stops[i]()
 	require.NoError(c.t, c.nodes[i].Close())
@@ -210,7 +210,7 @@ func TestAnEmptyPartIsNotTheWholeTable(t *testing.T) {
 	require.Equal(t, []string{"10|20", "20|30"}, sorted(rows(t, s, sql)))
 }
 
-// Memory that a node was to get back while nobody could tell it comes back when somebody can.
+// Memory that a node was to get back while it could not be reached comes back when it can.
 func TestMemoryIsGivenBackLater(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 2)
@@ -227,8 +227,8 @@ func TestMemoryIsGivenBackLater(t *testing.T) {
 	waitUntil(t, "n1 has its memory back", func() bool { return used() == before })
 }
 
-// TestWritesToANodeThatDoesNotListen: a node that has ended a moment ago is still on record. Whoever asks another node to write there has lost no
-// connection, and can make one: 08006, as if it had ended a moment later.
+// TestWritesToANodeThatDoesNotListen: a node that has ended a moment ago is still on record. A session
+// that writes there finds no server: 08006, as if the node had ended a moment later.
 func TestWritesToANodeThatDoesNotListen(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 2)

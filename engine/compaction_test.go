@@ -164,7 +164,7 @@ func TestVacuumEndsBesideWriters(t *testing.T) {
 	require.Equal(t, 4, chunksOf(t, s, "t"))
 }
 
-// Rows of files that can be read once more are not folded: what is lost of them is made anew as it was.
+// Rows of files that can be read again are not folded: what is lost of them is rebuilt as it was.
 func TestChunksWithAnOriginAreNotFolded(t *testing.T) {
 	t.Parallel()
 	e := open(t)

@@ -81,7 +81,7 @@ func (b *bank) transfer(s *engine.Session, r *rand.Rand) {
 	}
 }
 
-// rewrite does what changes no balance: everything deleted and put back, a table made anew, renamed twice.
+// rewrite does what changes no balance: everything deleted and put back, a table recreated, renamed twice.
 func (b *bank) rewrite(s *engine.Session, r *rand.Rand) {
 	table := fmt.Sprintf("bank%d", r.IntN(bankTables))
 	var list []string
@@ -181,7 +181,8 @@ func TestBank(t *testing.T) {
 	t.Logf("%d transfers, %d conflicts", b.acked.Load(), b.beaten.Load())
 }
 
-// TestReadersDoNotWait: a statement that reads keeps its snapshot while everything under it is replaced, and nobody waits for it.
+// TestReadersDoNotWait: a statement that reads keeps its snapshot while everything under it is replaced, and no writer
+// waits for it.
 func TestReadersDoNotWait(t *testing.T) {
 	t.Parallel()
 	e := open(t)

@@ -20,8 +20,8 @@ import (
 
 // Config of a node. The zero value keeps its catalog in a directory of its own, and forgets it when it is closed.
 type Config struct {
-	// Directory keeps the catalog, and the region of a file fabric. Empty: a temporary one, removed by Close. Whoever removes a
-	// directory removes its region's file, too: in shared memory it would stay (see Abandoned).
+	// Directory keeps the catalog, and the region of a file fabric. Empty: a temporary one, removed by Close. To remove
+	// a directory, remove its region's file, too: in shared memory it would stay (see Abandoned).
 	Directory string
 	// Node is the node's name in status output and errors; empty means "local".
 	Node string
@@ -39,17 +39,18 @@ type Config struct {
 	HugePages bool
 	// MemoryBytes is what queries may have outside of the region. DuckDB counts up to 7/8 of it and spills beyond; what it does not count
 	// has the rest, and 100 MiB. A statement that needs more fails (53200); its process goes on. What the process has of its own,
-	// with what clients make it keep (decision 0024) and Go's heap, which Heap is told the bound of, stays below
+	// with what clients make it keep (decision 0024) and Go's heap (Heap), stays below
 	//
 	//	MemoryBytes + 150 MiB
 	//
-	// but for single values of a hundred MiB, which may be copied some times while they are computed. Engines in one process share the sum of
-	// theirs. 0: half of what the region leaves of the memory that this process may have, and at least 128 MiB.
+	// except for single values of a hundred MiB, which may be copied some times while they are computed. Engines in one
+	// process share the sum of theirs. 0: half of the memory that the region leaves to this process, at least 128 MiB.
 	MemoryBytes int64
-	// Heap is told how much of that Go may have, when it is opened and whenever it changes: it grows as clients make the engine keep
-	// more, and queries have so much less. csmsql serve sets Go's memory limit by it (debug.SetMemoryLimit); nil: the program bounds Go's heap itself.
+	// Heap receives how much of that Go may have, when the engine is opened and whenever it changes: it grows as
+	// clients make the engine keep more, and the share of queries shrinks. csmsql serve sets Go's memory limit by it
+	// (debug.SetMemoryLimit); nil: the program bounds Go's heap itself.
 	Heap func(bytes int64)
-	// Sessions is told how many there are whenever one begins or ends, and may call nothing of the engine; nil: nobody is.
+	// Sessions receives how many are open whenever one begins or ends. It must not call the engine; nil: not reported.
 	Sessions func(open int)
 	// ProcessBytes is for programs with other C code, which allocates from the same heaps: what all C code of the process may have,
 	// beside what it has when the first engine is opened. 0: MemoryBytes + 100 MiB. Negative: no bound but DuckDB's own.
@@ -75,7 +76,7 @@ type Config struct {
 	NoCompaction bool
 	// Prefault makes the pages of all tables present in this process before Open or AttachWith returns, so that no query is the first to touch them.
 	Prefault bool
-	// Progress is told how far Prefault is, on the goroutine that opens; nil: nobody listens.
+	// Progress receives how far Prefault is, on the goroutine that opens; nil: not reported.
 	Progress func(noderpc.Progress)
 	// LeaseTTL is how long a borrower that went silent keeps its snapshot; 0: 3 s.
 	LeaseTTL time.Duration
@@ -87,25 +88,25 @@ type Config struct {
 	Workers Workers
 	// Log receives what an operator should know; nil: slog.Default().
 	Log *slog.Logger
-	// Fault is told of every fault point that the node reaches, so that tests can have it die there; nil in production.
+	// Fault is called at every fault point that the node reaches, so that tests can end it there; nil in production.
 	Fault faults.Hook
-	// CutOffs changes from where on a query is split over nodes, so that tests have small ones split; nil in production.
+	// CutOffs changes the sizes from which queries are split over nodes, for tests with small ones; nil in production.
 	CutOffs func(*distribute.Settings)
-	// Guesses changes every estimate of rows, distinct values and what conditions leave, so that tests see that no answer depends on one; nil in
+	// Guesses changes every estimate (rows, distinct values, selectivity): no answer may depend on one; nil in
 	// production.
 	Guesses func(estimate int64) int64
-	// spoil is set by tests alone.
-	spoil spoiled
+	// mutate is set by tests only.
+	mutate mutations
 	// worker: the engine is a worker's, and its node gives it the snapshots.
 	worker bool
 }
 
-// spoiled leaves steps of the protocol out. Nothing outside of this package's tests can set it: no program can be told to be wrong.
-type spoiled struct {
+// mutations leave steps of the protocol out. Only this package's tests can set them: no program can turn them on.
+type mutations struct {
 	// lines stands between the protocol and caches that are not coherent; use says who orders (fabric.Fabric.LinesFor).
 	lines func(use string, lines coherence.Lines) coherence.Lines
-	// credulous leaves checksums out where bytes are read first or sealed, so that what a missing step leads to is seen.
-	credulous bool
+	// skipChecksums leaves checksums out at the first read and at the seal, so that the effect of a missing step shows.
+	skipChecksums bool
 	// clock is what ways to copy are measured by, so that tests say which is the fastest; nil: time.Now.
 	clock func() time.Time
 }
@@ -165,7 +166,7 @@ func (e *Engine) memberConfig() member.Config {
 		Directory: c.Directory, Node: c.Node, Fabric: c.Fabric, RegionDirectory: c.RegionDirectory, RegionBytes: c.RegionBytes, HugePages: c.HugePages, Quotas: c.Quotas,
 		Verify: c.Verify, LeaseTTL: c.LeaseTTL, Cluster: c.Cluster, Log: c.Log, Fault: c.Fault, Closed: lifetime.Closed, Explain: func(err *DamagedError) reader.Loss { return e.upkeep.ExplainLoss(err) },
 		Agree: e.keys.Commit, Relate: e.keys.Relate, Set: e.sequences.Set,
-		Intercept: c.spoil.lines, SkipChecksums: c.spoil.credulous, Clock: c.spoil.clock,
+		Intercept: c.mutate.lines, SkipChecksums: c.mutate.skipChecksums, Clock: c.mutate.clock,
 	}
 }
 

@@ -99,7 +99,7 @@ func (s *Session) withRows(ctx context.Context, v *snapshot.View, text string, a
 	return dialect.WithoutPosition(use(rows))
 }
 
-// alter is ALTER TABLE about columns. It is repeated if somebody else has written to the table meanwhile.
+// alter is ALTER TABLE about columns. It is repeated if another transaction has written to the table meanwhile.
 func (st *Statement) alter(ctx context.Context, object statement.Object, name statement.Name, ifExists bool,
 	change func(context.Context, *catalog.Transaction, *snapshot.View, *catalog.TableVersion) error) (*Rows, error) {
 	s, rows := st.session, int64(0)
@@ -111,7 +111,7 @@ func (st *Statement) alter(ctx context.Context, object statement.Object, name st
 		}
 		if err == snapshot.ErrTemporary {
 			return sqlerror.New("0A000", "a temporary table cannot be altered").
-				WithHint("Make it anew: CREATE TEMP TABLE … AS SELECT …")
+				WithHint("Create it again: CREATE TEMP TABLE … AS SELECT …")
 		}
 		if err != nil {
 			return st.parsed.PointAt(err, name.Name)

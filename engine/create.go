@@ -528,7 +528,7 @@ func (s *Session) setConstraints(ctx context.Context, head *statement.SetConstra
 	return done("SET CONSTRAINTS", 0), nil
 }
 
-// mayFreeze holds COPY … FREEZE to PostgreSQL's rule: rows may always have been there if nobody else can see the table.
+// mayFreeze holds COPY … FREEZE to PostgreSQL's rule: it is for a table that no other session can see.
 func (s *Session) mayFreeze(tx *catalog.Transaction, head *statement.Copy, table catalog.Table) error {
 	if !head.Freeze() || slices.Contains(tx.Redefined(), table.Name) ||
 		s.block != nil && slices.Contains(s.block.emptied, table.ID) {

@@ -188,8 +188,8 @@ func (s *Session) closeCursor(head *statement.CloseCursor) (*Rows, error) {
 	return done("CLOSE CURSOR", 0), nil
 }
 
-// closeCursors must come before the session yields at the end of a block: what nobody can fetch any more is not worth
-// reading into memory.
+// closeCursors must come before the session yields at the end of a block: results that can no longer be
+// fetched are not worth reading into memory.
 func (b *block) closeCursors() {
 	for name, c := range b.cursors {
 		delete(b.cursors, name)

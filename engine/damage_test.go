@@ -124,7 +124,7 @@ func flip(t testing.TB, file *os.File, at int64, bit int) (undo func()) {
 	}
 }
 
-// TestAlteredBytes: bits that somebody flipped while the node was down are found before a row is made of them.
+// TestAlteredBytes: bits that were flipped while the node was down are found before a row is made of them.
 func TestAlteredBytes(t *testing.T) {
 	t.Parallel()
 	g := plant(t)
@@ -174,7 +174,8 @@ func TestAlteredBytes(t *testing.T) {
 	require.Equal(t, "XX001", sqlState(err), "%v", err)
 }
 
-// TestRegionTruncatedWhileDown: what was cut off is damaged, the rest is as it was, and the damaged tables can be made anew.
+// TestRegionTruncatedWhileDown: what was cut off is damaged, the rest is as it was, and the damaged tables can be
+// recreated.
 func TestRegionTruncatedWhileDown(t *testing.T) {
 	t.Parallel()
 	g := plant(t)
@@ -231,7 +232,7 @@ func TestRegionRemovedWhileDown(t *testing.T) {
 	}
 }
 
-// victimRole asks and writes all the time, and tells every answer; it must not end before it is told.
+// victimRole reads and writes all the time, and reports every answer; it must not end before the command to stop.
 func victimRole(c *childSide) error {
 	var a nodeArguments
 	if err := c.decode(&a); err != nil {
@@ -273,7 +274,7 @@ func victimRole(c *childSide) error {
 const victimRows = 40_000
 
 // TestRegionTruncatedWhileTheNodeRuns: at random moments of reading and writing, and made long again or not. Answers are right or errors;
-// nobody dies.
+// the node does not die.
 func TestRegionTruncatedWhileTheNodeRuns(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -282,7 +283,7 @@ func TestRegionTruncatedWhileTheNodeRuns(t *testing.T) {
 		dir := shmDirectory(t)
 		p := spawn(t, "victim", nodeArguments{Directory: dir})
 		path := p.expect("ready")
-		honest, length := 0, int64(8<<20)
+		failed, length := 0, int64(8<<20)
 		for range 3 {
 			time.Sleep(time.Duration(r.Int64N(int64(80 * time.Millisecond)))) // the moment is what is random
 			if length = r.Int64N(length + 1); round%3 == 2 {
@@ -304,14 +305,14 @@ func TestRegionTruncatedWhileTheNodeRuns(t *testing.T) {
 				stopped = true
 			case word == "answer" && (rest == fmt.Sprintf("1|%d|true", victimRows) || rest == fmt.Sprint(victimRows*(victimRows-1)/2)):
 			case word == "error" && (state == "58030" || state == "XX001" || state == "53200"):
-				honest++
+				failed++
 			default:
 				require.Fail(t, "a wrong answer", "seed %d, round %d: %q", seed, round, line)
 			}
 		}
 		p.wait()
 		require.True(t, stopped, "seed %d, round %d: the node died: %v\n%s", seed, round, p.process.ProcessState, p.stderr.String())
-		t.Logf("round %d: %d honest errors", round, honest)
+		t.Logf("round %d: %d expected errors", round, failed)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/csmsql/csmsql/engine"
 )
 
-// What a table's storage parameters may be: those that are kept. A name that was mistyped is told the right one.
+// A table's storage parameters are those that are kept. The hint for a mistyped name says the right one.
 func TestUnknownParameters(t *testing.T) {
 	t.Parallel()
 	s := session(t, open(t))

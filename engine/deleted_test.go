@@ -75,7 +75,7 @@ func changeAtRandom(t *testing.T, rng *rand.Rand, s *engine.Session, n naive) {
 
 // Every way of reading a table leaves the same rows out: H6, D14, X7. Its rows are read by DuckDB, with and without what
 // it is spared, by the kernels, by a process that attaches, by workers, and by three nodes that share it.
-func TestDeletedRowsAreReadByNobody(t *testing.T) {
+func TestDeletedRowsAreNotRead(t *testing.T) {
 	questions := []string{
 		"SELECT count(*) FROM d", "SELECT count(id), sum(id), min(id), max(id) FROM d", "SELECT count(*) FROM d WHERE t = 'w3'",
 		"SELECT min(t), max(t) FROM d", "SELECT count(*) FROM d WHERE t LIKE 'w%' AND id < 2500",
@@ -148,14 +148,14 @@ func TestDeletedRowsAreReadByNobody(t *testing.T) {
 			changeAtRandom(t, rng, c.session(i%3), n)
 			backends(t, n, fmt.Sprint("node ", (i+1)%3), c.session((i+1)%3))
 		}
-		exec(t, c.session(1), "ALTER TABLE d SET PLACEMENT 'hash(id)'") // written anew
-		backends(t, n, "divided anew", c.session(2))
+		exec(t, c.session(1), "ALTER TABLE d SET PLACEMENT 'hash(id)'") // rewritten
+		backends(t, n, "divided again", c.session(2))
 		require.Equal(t, []string{"0"}, rows(t, c.session(0), "SELECT sum(deleted)::BIGINT FROM csm.chunks WHERE name = 'd'"))
 	})
 }
 
-// Sessions that change different rows of one table are in nobody's way, however they do it, and lose nothing; one of two
-// that change the same row is told 40001.
+// Sessions that change different rows of one table do not conflict, however they do it, and lose nothing; one of two
+// that change the same row fails with 40001.
 func TestDifferentRowsDoNotConflict(t *testing.T) {
 	const sessions, rounds = 8, 12
 	e := open(t)
@@ -223,7 +223,7 @@ func TestUpdateFrom(t *testing.T) {
 }
 
 // RW3: a star, a whole row and a name that looks like ours mean what they mean in a SELECT.
-func TestNumbersOfRowsAreNobodysBusiness(t *testing.T) {
+func TestRowNumbersAreHidden(t *testing.T) {
 	s := session(t, open(t))
 	exec(t, s, "CREATE TABLE n AS SELECT range AS a, range % 2 AS b FROM range(6); CREATE TABLE csm_numbered (csm_row INT); INSERT INTO csm_numbered VALUES (1), (5)")
 	require.Equal(t, []string{"2", "4"}, rows(t, s, "DELETE FROM n WHERE (a, b) IN (SELECT * FROM n WHERE b = 0 AND a > 0) RETURNING a"))

@@ -108,8 +108,8 @@ func TestDisableIsPartOfAPlan(t *testing.T) {
 	first := plan()
 	require.Same(t, first, plan())
 	exec(t, s, "SET csm.disable = 'keptplans'")
-	anew := plan()
-	require.NotSame(t, anew, plan())
+	replanned := plan()
+	require.NotSame(t, replanned, plan())
 	exec(t, s, "RESET csm.disable")
 
 	st := prepare()
@@ -125,9 +125,9 @@ func TestDisableIsPartOfAPlan(t *testing.T) {
 	require.Same(t, after, engine.PlanOf(st))
 }
 
-// Nothing of a split statement is planned for the next one, or for the next run, of a session that wants plans made anew: not by the nodes that
-// run its parts, nor what its results are finished with.
-func TestPlansOfSplitQueriesAreMadeAnew(t *testing.T) {
+// In a session that disables kept plans, no plan of a split statement is used for the next statement or the next run:
+// not by the nodes that run its parts, and not the plan over their results.
+func TestSplitQueriesAreReplanned(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	c := newCluster(t, 2)

@@ -16,11 +16,11 @@
 //	   lifetime  how an engine or a session ends (package lifetime);  leases of snapshots, and of batches that left (package lease)
 //	   constants rows of INSERT … VALUES without DuckDB (package constantrows), many transactions' in one commit
 //	   (gathering)
-//	   upkeep    chunks where they should lie: placed, moved, replicated, reloaded (package upkeep);  rederive: tables anew, from their query
+//	   upkeep    places, moves, replicates, reloads chunks (package upkeep);  rederive: rebuilds tables from their query
 //	   query     a planned query (package planned), over the Arrow kernels (kernel) or DuckDB;  keptplans: plans that outlive statements
 //	   settings  what a session is set to (package configuration), and what is done by it
 //	   change    UPDATE and DELETE (package rewrite);  private: temporary objects (temporary);  prepared: PREPARE, EXECUTE (prepared)
-//	   again     queries whose lender began anew meanwhile
+//	   again     queries whose lender restarted meanwhile
 //	   split     statements in parts (packages split, fragment);  executesplit: over their results, the final text
 //	   elsewhere a query's way to a worker, another process (packages workforce, worker), and back;  workerside: the worker
 //	   files     what COPY and loads name (package files);  load: tables filled without SQL;  assembly: of parts
@@ -50,7 +50,7 @@
 //
 // Engine.mu and Session (one goroutine) → names.Mirror.mu → the locks of package facts → the catalog's locks → coherence → memregion. DuckDB's own
 // locks are below names.Mirror.mu; DuckDB's threads call scan.Scan.Open, which takes only catalog page caches and the reader's shards.
-// Nobody waits for a turn to plan (package turn) with a lock held.
+// No goroutine waits for a turn to plan (package turn) with a lock held.
 //
 // # What it does not do
 //

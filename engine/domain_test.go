@@ -79,7 +79,7 @@ func TestDomains(t *testing.T) {
 	require.Equal(t, []string{"(null)|y|1", "5|x|(null)"}, rows(t, s, "SELECT * FROM t ORDER BY w DESC"))
 }
 
-// A domain is there after a restart, and on other nodes, with all that it demands, whoever writes: COPY and loads, too.
+// A domain is there after a restart, and on other nodes, with all that it demands of every writer: COPY and loads, too.
 func TestDomainsOnOtherNodes(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 2)

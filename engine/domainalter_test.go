@@ -11,7 +11,8 @@ import (
 	"github.com/csmsql/csmsql/engine"
 )
 
-// ALTER DOMAIN changes what whoever writes is held to, in all columns of the domain, and is held to the rows itself.
+// ALTER DOMAIN changes what is checked when rows are written, in all columns of the domain, and checks the present
+// rows.
 func TestAlterDomain(t *testing.T) {
 	e := open(t, func(c *engine.Config) { c.Dialect = engine.DialectPostgres })
 	s := session(t, e)
@@ -135,7 +136,7 @@ func TestAlterDomainInTransactions(t *testing.T) {
 	require.NoError(t, insert(other, -5))
 	_, err = s.Exec(t.Context(), "COMMIT")
 	require.Error(t, err)
-	// A table that somebody makes of the domain meanwhile has all of its checks, or is not made.
+	// A table that another session makes of the domain meanwhile has all of its checks, or is not made.
 	exec(t, s, "BEGIN; DELETE FROM t; ALTER DOMAIN d ADD CONSTRAINT k CHECK (VALUE > -5)")
 	exec(t, other, "CREATE TABLE u (a d)")
 	_, err = s.Exec(t.Context(), "COMMIT")

@@ -150,7 +150,7 @@ func TestDropOfWhatTemporaryViewsRead(t *testing.T) {
 	exec(t, s, "DROP TABLE t CASCADE")
 	requireState(t, "42P01", failing(s, "TABLE x"))
 	require.Equal(t, []string{"2"}, rows(t, s, "TABLE y"))
-	exec(t, other, "DROP TABLE u") // another's are nobody's business
+	exec(t, other, "DROP TABLE u") // objects of another session do not count
 	require.Error(t, failing(s, "TABLE y"))
 	exec(t, s, "CREATE TABLE u AS SELECT 3 AS a")
 	require.Equal(t, []string{"3"}, rows(t, s, "TABLE y"))

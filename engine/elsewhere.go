@@ -122,7 +122,7 @@ func (st *Statement) planTrivial(v *snapshot.View) (*query, error) {
 	return q, nil
 }
 
-// forWorker is the statement as a worker is told of it.
+// forWorker is the statement as a worker receives it.
 func (s *Session) forWorker(st *Statement, x *elsewhere, args [][]byte) *worker.Statement {
 	return &worker.Statement{Number: x.number, Text: st.parsed.Text, User: s.options.User, Settings: workforce.SettingsOfAnswers(s.settings.Given), Arguments: args}
 }

@@ -103,7 +103,7 @@ func TestAloneOnIncoherentMemory(t *testing.T) {
 	})
 }
 
-// A node must be told the fabric of its region, and of its cluster.
+// A node's configuration must name the fabric of its region, and of its cluster.
 func TestAnotherFabricIsRefused(t *testing.T) {
 	dir, shm := t.TempDir(), shmDirectory(t)
 	config := engine.Config{Directory: dir, RegionDirectory: shm, RegionBytes: 16 << 20, MemoryBytes: 256 << 20, Fabric: "emulated:3,128"}
@@ -135,7 +135,7 @@ func TestTPCHOnIncoherentMemory(t *testing.T) {
 	}
 	c := startCluster(&cluster{t: t, change: func(i int, config *engine.Config) {
 		config.Fabric, config.RegionBytes = memregion.FabricKind(fmt.Sprintf("emulated:%d", 70+i)), 256<<20
-		config.Cluster.SessionTTL = time.Minute // nobody is given up here
+		config.Cluster.SessionTTL = time.Minute // no node is given up here
 	}}, 3)
 	require.NoError(t, c.nodes[1].LoadTPCH(t.Context(), noderpc.TPCHRequest{ScaleFactor: sf, Placement: "rows"}, nil))
 	exec(t, c.session(0), "CREATE TABLE d (k INTEGER, a BIGINT) WITH (placement = 'rows')")
@@ -287,7 +287,8 @@ func TestAttachedFromElsewhere(t *testing.T) {
 	require.Len(t, after, len(before))
 }
 
-// One bit of a sealed chunk is another one in memory: whoever reads it next is told which chunk on which node, and gets no row.
+// One bit of a sealed chunk is flipped in memory: the next reader's error names the chunk and the node, and no row
+// leaves.
 func TestAFlippedBitOnIncoherentMemory(t *testing.T) {
 	eachIncoherent(t, func(t *testing.T, fabric memregion.FabricKind) {
 		c := startCluster(&cluster{t: t, change: func(_ int, config *engine.Config) { config.Fabric = fabric }}, 2)
@@ -317,7 +318,8 @@ func TestAFlippedBitOnIncoherentMemory(t *testing.T) {
 }
 
 // A writer is killed between its last store and its flush. What it stored is in its machine's caches and on its way to memory at any time; the
-// memory is not used again before that machine has flushed it: 1,000 times, and no foreign byte. Where somebody says too early that it is over, there are some.
+// memory is not used again before that machine has flushed it: 1,000 times, and no foreign byte. Where the flush is
+// reported too early, there are some.
 func TestAKilledWriterOnIncoherentMemory(t *testing.T) {
 	if raceDetector {
 		t.Skip("in race builds a cache ends with its process")
@@ -374,7 +376,7 @@ func TestChunksOfSeveralExtents(t *testing.T) {
 		return
 	}
 	eachIncoherent(t, func(t *testing.T, fabric memregion.FabricKind) {
-		c, _ := spoiledCluster(t, fabric, "") // no checksum is compared: a stale line is a wrong answer
+		c, _ := mutatedCluster(t, fabric, "") // no checksum is compared: a stale line is a wrong answer
 		writer, reader := c.session(0), c.session(1)
 		for round := range 8 {
 			first := 1000 * (round + 1)

@@ -80,7 +80,7 @@ type Engine struct {
 	// transactions is what those of all sessions have in common.
 	transactions *transaction.Node
 	zones        *zone.Zones // nil before the database is open
-	// settings are what sessions have when nobody says otherwise; of no use before the database is open.
+	// settings are the defaults of sessions; of no use before the database is open.
 	settings configuration.Node
 
 	checks  *check.Checker   // nil before the database is open
@@ -229,8 +229,8 @@ func (e *Engine) Failed() <-chan struct{} { return e.db.Failed() }
 //
 // It may be called while others use the engine. Statements, loads and fragments that run are cancelled, and Close waits for them; what is
 // open (rows, record readers, cursors, transactions) ends with its session. All of that, and whatever is asked later, fails with an error
-// in which errors.Is finds ErrClosed. Batches that somebody has not released stay readable, see Rows; the region stays mapped until they are.
-// Close waits for functions that callers gave the engine as well (Notice, progress, CopyIn's rows): none of them may call it.
+// in which errors.Is finds ErrClosed. Batches that are not released stay readable, see Rows; the region stays mapped
+// for them. Close also waits for functions that the engine calls (Notice, progress, CopyIn's rows): none may call it.
 func (e *Engine) Close() error {
 	if !e.life.End(lifetime.Closing) {
 		<-e.life.Gone
@@ -332,7 +332,7 @@ func (e *Engine) threads() int {
 }
 
 // Fenced is closed when the cluster has given this node up: its tables are still there, but this engine cannot know what
-// the others do with them. Close it and open it anew.
+// the others do with them. Close it and open it again.
 func (e *Engine) Fenced() <-chan struct{} {
 	if e.node == nil {
 		return nil

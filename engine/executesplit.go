@@ -161,7 +161,7 @@ func (q *query) planFinal(ctx context.Context, view *snapshot.View) (*query, err
 
 // keepFinal is for when the rows are closed, perhaps after the query.
 func (q *query) keepFinal(final *query) {
-	if q.Duck == nil || q.final != nil || !final.lasts || q.session.plansAnew() {
+	if q.Duck == nil || q.final != nil || !final.lasts || q.session.replansAlways() {
 		final.close()
 		return
 	}

@@ -35,23 +35,24 @@ import (
 // SetDefaultFabric is for all engines whose configuration names none.
 func SetDefaultFabric(text memregion.FabricKind) { defaultFabric = text }
 
-// Spoil has the node compare no checksums, and lines stand between the protocol and its caches; use says who orders it.
-func (c *Config) Spoil(lines func(use string, lines coherence.Lines) coherence.Lines) {
-	c.spoil = spoiled{lines: lines, credulous: true}
+// Mutate has the node compare no checksums, and lines stand between the protocol and its caches; use says who orders
+// it.
+func (c *Config) Mutate(lines func(use string, lines coherence.Lines) coherence.Lines) {
+	c.mutate = mutations{lines: lines, skipChecksums: true}
 }
 
 // OnePass has copies flush each piece when it was stored, as if that had been the fastest way: time passes only while
 // much is flushed at once, which what is measured of the other way ends with.
 func (c *Config) OnePass() {
 	var now atomic.Int64
-	before := c.spoil.lines
-	c.spoil.lines = func(use string, lines coherence.Lines) coherence.Lines {
+	before := c.mutate.lines
+	c.mutate.lines = func(use string, lines coherence.Lines) coherence.Lines {
 		if before != nil {
 			lines = before(use, lines)
 		}
 		return slowFlushes{lines, &now}
 	}
-	c.spoil.clock = func() time.Time { return time.Unix(0, now.Load()) }
+	c.mutate.clock = func() time.Time { return time.Unix(0, now.Load()) }
 }
 
 type slowFlushes struct {
@@ -240,15 +241,15 @@ func SharesOfWorkers(w Workers, memory, spill int64) (own, each, ownSpill, eachS
 // WorkerBeside is what a worker may take beside what its statements have.
 const WorkerBeside = workforce.Beside
 
-// StartOf is what a worker in a slot is told first.
+// StartOf is the first message to a worker in a slot.
 func (e *Engine) StartOf(slot int) (memory, spill int64, err error) {
 	payload, err := e.workers.Start(slot)
-	var told workforce.Start
-	err = errors.Join(err, json.Unmarshal(payload, &told))
-	return told.MemoryBytes, told.SpillBytes, err
+	var start workforce.Start
+	err = errors.Join(err, json.Unmarshal(payload, &start))
+	return start.MemoryBytes, start.SpillBytes, err
 }
 
-// RecordFor is the snapshot of now as workers are told of it.
+// RecordFor is the snapshot of now as workers receive it.
 func (s *Session) RecordFor(ctx context.Context) ([]byte, error) {
 	v, err := s.see(ctx)
 	if err != nil {
@@ -342,7 +343,7 @@ func (e *Engine) WriteBackBeside(b []byte) error {
 		if page < 0 || page+memregion.PageSize > e.node.Lent.Stats().Backed {
 			continue
 		}
-		beside, failed := e.node.Lent.View().Bytes(memregion.Range{Offset: page, Length: memregion.PageSize}) // also if it is nobody's
+		beside, failed := e.node.Lent.View().Bytes(memregion.Range{Offset: page, Length: memregion.PageSize}) // also unowned
 		if failed == nil {
 			_, failed = memory.WriteAt(beside, spec.Start+page)
 		}
@@ -421,7 +422,7 @@ func (e *Engine) RegionsOf(ctx context.Context, table string) ([]memregion.Regio
 	return v.Read.InRegions(), nil
 }
 
-// Touch loads a byte of each page of a table's extents in this node's memory, as a statement would that was not told
+// Touch loads a byte of each page of a table's extents in this node's memory, as a statement would that does not know
 // that they are gone.
 func (e *Engine) Touch(ctx context.Context, owner string) (sum int, err error) {
 	err = e.catalog.LiveExtents(ctx, func(x catalog.LiveExtent) error {
@@ -455,7 +456,7 @@ func (e *Engine) LettingGo() int { return e.split.LettingGo() }
 // Volatile reports whether DELETE … USING refuses the function.
 func Volatile(name string) bool { return dialect.VolatileIn(name+"(") != "" }
 
-// Stray has an extent in the node's memory that nobody holds, at a stage of its life.
+// Stray makes an extent in the node's memory that has no holder, at a stage of its life.
 func (e *Engine) Stray(stage string) (catalog.Grant, error) {
 	return stray(e.node.Space, stage, e.node.Lender.Publish)
 }

@@ -49,7 +49,7 @@ func TestReplicasGoTheFastestWay(t *testing.T) {
 			c := startCluster(&cluster{t: t, change: func(i int, config *engine.Config) {
 				noted[i] = &flushedLengths{count: map[string]map[int]int{}}
 				config.Fabric = memregion.FabricKind("emulated:21")
-				config.Spoil(func(use string, lines coherence.Lines) coherence.Lines { return notedLines{lines, use, noted[i]} })
+				config.Mutate(func(use string, lines coherence.Lines) coherence.Lines { return notedLines{lines, use, noted[i]} })
 			}}, 2)
 			exec(t, c.session(0), "CREATE TABLE m WITH (placement = 'node(n0)') AS SELECT (range * 7919) % 1000003 AS a FROM range(200000)")
 			want := rows(t, c.session(0), "SELECT sum(a) FROM m")

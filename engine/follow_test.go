@@ -172,7 +172,7 @@ func TestFollowAMaterializedView(t *testing.T) {
 	require.Equal(t, []string{"3"}, in(t, f.version(), "SELECT * FROM m"))
 }
 
-// Chunks that are folded are no news: nobody has a row to read that he has not read.
+// Chunks that are folded are no news: no follower has a new row to read.
 func TestFollowHearsNothingOfFolds(t *testing.T) {
 	t.Parallel()
 	e := open(t, func(c *engine.Config) { c.NoCompaction = true })
@@ -187,7 +187,7 @@ func TestFollowHearsNothingOfFolds(t *testing.T) {
 	exec(t, s, "INSERT INTO t VALUES (2)")
 	next := f.version()
 	require.Equal(t, []string{"21"}, in(t, next, "SELECT count(*) FROM t"))
-	require.Greater(t, next.Number(), v.Number()+1, "VACUUM has made a version, which nobody heard of")
+	require.Greater(t, next.Number(), v.Number()+1, "VACUUM has made a version, which no follower heard of")
 }
 
 // A loop ends with its context, also while it waits, and with the engine, which waits for none of it.

@@ -23,12 +23,12 @@ type locksAnswer struct {
 }
 
 func awaiting(s *engine.Session, sql string) <-chan locksAnswer {
-	told := make(chan locksAnswer, 1)
+	answer := make(chan locksAnswer, 1)
 	go func() {
 		rows, err := tryRows(s, sql)
-		told <- locksAnswer{rows, err}
+		answer <- locksAnswer{rows, err}
 	}()
-	return told
+	return answer
 }
 
 // FU2, TR5: what a SELECT … FOR UPDATE gives whose rows another transaction has.
@@ -66,10 +66,10 @@ func TestForUpdateWaits(t *testing.T) {
 			if c.begin != "" {
 				exec(t, second, c.begin)
 			}
-			told := awaiting(second, c.query)
+			answers := awaiting(second, c.query)
 			waitUntil(t, "it waits", func() bool { return e.RowLocks().Waiting == 1 })
 			exec(t, first, c.end)
-			answer := <-told
+			answer := <-answers
 			if c.state != "" {
 				requireState(t, c.state, answer.err)
 				exec(t, second, "ROLLBACK")
@@ -81,7 +81,7 @@ func TestForUpdateWaits(t *testing.T) {
 				require.Zero(t, e.RowLocks().Claims)
 				return
 			}
-			// Now the row is locked: nobody changes it before COMMIT.
+			// Now the row is locked: no other session changes it before COMMIT.
 			changed := waiting(s, "UPDATE t SET n = n + 100")
 			if strings.Contains(c.query, "t") && len(c.want) > 0 {
 				waitUntil(t, "its rows are locked", func() bool { return e.RowLocks().Waiting == 1 })
@@ -145,14 +145,14 @@ func TestLocksEnd(t *testing.T) {
 	requireState(t, "55P03", err)
 	exec(t, waiter, "RESET lock_timeout")
 	ctx, cancel := context.WithCancel(t.Context())
-	told := make(chan error, 1)
+	failed := make(chan error, 1)
 	go func() {
 		_, err := waiter.Exec(ctx, "SELECT * FROM t FOR UPDATE")
-		told <- err
+		failed <- err
 	}()
 	waitUntil(t, "it waits", func() bool { return e.RowLocks().Waiting == 1 })
 	cancel()
-	requireState(t, "57014", <-told)
+	requireState(t, "57014", <-failed)
 
 	answer := awaiting(waiter, "SELECT * FROM t WHERE k = 0 FOR UPDATE")
 	waitUntil(t, "it waits", func() bool { return e.RowLocks().Waiting == 1 })
@@ -330,8 +330,8 @@ func TestForUpdatePrepared(t *testing.T) {
 
 }
 
-// TR5, K13: a locked row that another node changes, or that a TRUNCATE takes away, is told: by the next statement that
-// sees it, or by COMMIT. One that only lies elsewhere, or others beside it, is no matter.
+// TR5, K13: a locked row that another node changes, or that a TRUNCATE takes away, is an error of the next statement
+// that sees it, or of COMMIT. A row that was only moved, or changed rows beside it, are no error.
 func TestLocksThatAreBroken(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 2)
@@ -359,7 +359,7 @@ func TestLocksThatAreBroken(t *testing.T) {
 			} else {
 				exec(t, other, x.theirs)
 			}
-			rows(t, c.session(0), "SELECT count(*) FROM t") // its node knows by now: one that only locks is told what that knows
+			rows(t, c.session(0), "SELECT count(*) FROM t") // its node knows by now, and so does a lock
 			_, err := s.Exec(t.Context(), x.then)
 			if err == nil {
 				_, err = s.Exec(t.Context(), "COMMIT")
@@ -409,10 +409,10 @@ func TestLockingWithin(t *testing.T) {
 	// Who waits takes what is there then.
 	const take = "DELETE FROM t WHERE k = (SELECT k FROM t ORDER BY k LIMIT 1 FOR UPDATE) RETURNING k"
 	exec(t, s, "BEGIN; DELETE FROM t WHERE k = 0")
-	told := awaiting(other, take)
+	answer := awaiting(other, take)
 	waitUntil(t, "it waits", func() bool { return e.RowLocks().Waiting == 1 })
 	exec(t, s, "COMMIT")
-	require.Equal(t, locksAnswer{rows: []string{"1"}}, <-told)
+	require.Equal(t, locksAnswer{rows: []string{"1"}}, <-answer)
 	exec(t, s, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM t")
 	exec(t, other, "UPDATE t SET s = 'new' WHERE k = 2")
 	_, err := s.Exec(t.Context(), take)

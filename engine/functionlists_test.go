@@ -11,7 +11,7 @@ import (
 	"github.com/csmsql/csmsql/exec/plan"
 )
 
-// What the planner believes of DuckDB's functions and keywords is what DuckDB says of them.
+// What the planner assumes of DuckDB's functions and keywords is what DuckDB says of them.
 func TestFunctionListsAreDuckDBs(t *testing.T) {
 	s := session(t, open(t))
 	names := func(condition string) map[string]bool {

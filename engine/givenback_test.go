@@ -19,14 +19,14 @@ import (
 )
 
 // holding is a node, and clients that keep versions of its tables in all ways that there are: by results and cursors
-// that are open, blocks, prepared statements, and the tables' own retention. What is told of each step is for whoever
-// looks for the one that is at fault.
+// that are open, blocks, prepared statements, and the tables' own retention. The log of its
+// steps is printed with a failure.
 type holding struct {
 	t      *testing.T
 	e      *engine.Engine
 	random *rand.Rand
 	list   []*holder
-	told   []string
+	log    []string
 	least  int64 // that clients are charged for in any case
 	seen   map[weak.Pointer[catalog.TableVersion]]string
 }
@@ -39,8 +39,8 @@ type holder struct {
 	cursors  int
 }
 
-// What tables took is given back to the byte when they are dropped and nobody holds a version of them any more, in
-// whatever order that comes: dropped first, closed first, or taken back.
+// What tables took is given back to the byte when they are dropped and no version of them is held any more, in any
+// order: dropped first, closed first, or taken back.
 func TestDroppedTablesAreGivenBack(t *testing.T) {
 	for range 4 * testsuite.Effort() {
 		h := &holding{t: t, e: open(t), seen: map[weak.Pointer[catalog.TableVersion]]string{}}
@@ -67,14 +67,14 @@ func TestDroppedTablesAreGivenBack(t *testing.T) {
 	}
 }
 
-func (h *holding) String() string { return strings.Join(h.told, "\n") }
+func (h *holding) String() string { return strings.Join(h.log, "\n") }
 
 func (h *holding) tell(format string, args ...any) {
-	h.told = append(h.told, fmt.Sprintf(format, args...))
+	h.log = append(h.log, fmt.Sprintf(format, args...))
 }
 
 func (h *holding) open() *engine.Session {
-	// Nobody else ends what holds a row.
+	// No other session ends what holds a row.
 	s, err := h.e.Session(engine.SessionOptions{Settings: map[string]string{"lock_timeout": "1"}})
 	require.NoError(h.t, err)
 	return s
@@ -231,7 +231,7 @@ func (h *holding) check() {
 // see remembers which versions there are.
 func (h *holding) see() {
 	for _, v := range h.e.Contents().Tables() {
-		h.seen[weak.Make(v)] = fmt.Sprint(v.Table().Name, " ", v.Version(), ", after ", h.told[len(h.told)-1])
+		h.seen[weak.Make(v)] = fmt.Sprint(v.Table().Name, " ", v.Version(), ", after ", h.log[len(h.log)-1])
 	}
 }
 

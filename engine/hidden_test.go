@@ -14,8 +14,8 @@ import (
 // internalName is a name of what the engine keeps in DuckDB for itself.
 var internalName = regexp.MustCompile(`(?m)(^|\|)(csm_.*|pg_compat|information_compat|pg_quiet|pg_session)(\||$)|^memory\|`)
 
-// Lists of what there is, in every dialect, show what users made and schema csm, also after the engine told the connection of PostgreSQL's
-// catalogs and within a block that shows names of its own.
+// Lists of what there is, in every dialect, show what users made and schema csm, also after the engine has filled the
+// connection's copy of PostgreSQL's catalogs and within a block that shows names of its own.
 func TestInternalObjectsAreHidden(t *testing.T) {
 	t.Parallel()
 	e := open(t)
@@ -116,7 +116,7 @@ func TestInternalObjectsHaveNoNames(t *testing.T) {
 		"WITH x AS (SELECT * FROM csm_catalogs.pg_compat.pg_class) SELECT * FROM x": `3D000 database "csm_catalogs" does not exist`,
 		"SELECT * FROM nosuch.public.t":                                             `3D000 database "nosuch" does not exist`,
 		"SELECT * FROM nosuch.t":                                                    `42P01 relation "nosuch.t" does not exist`,
-		// Functions that all sessions share are nobody's to drop.
+		// Functions that all sessions share cannot be dropped.
 		"DROP FUNCTION csmsql.pg_session.version": `42P01 relation "pg_session.version" does not exist`,
 		"DROP MACRO pg_session.version":           `42P01 relation "pg_session.version" does not exist`,
 		"DROP MACRO version":                      `42883 could not find a macro named "version"`,
@@ -142,7 +142,7 @@ func TestInternalObjectsHaveNoNames(t *testing.T) {
 	requireState(t, "42883", failing(s, "SELECT ours()"))
 }
 
-// What DuckDB proposes to whoever mistypes a name is never an internal one, nor one that is far from what was typed.
+// DuckDB's hint for a mistyped name is never an internal name, nor one that is far from what was typed.
 func TestHintsNameNothingInternal(t *testing.T) {
 	s := session(t, open(t))
 	exec(t, s, "CREATE TABLE orders AS SELECT 1 AS a; SELECT count(*) FROM pg_class")
@@ -174,7 +174,8 @@ func TestHintsNameNothingInternal(t *testing.T) {
 	require.NotEqual(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM pg_class"))
 }
 
-// P6: PostgreSQL's catalogs are made when somebody asks for them first, also within blocks that began before, whatever those have done.
+// P6: PostgreSQL's catalogs are made at their first use, also within blocks that began before, whatever those have
+// done.
 func TestCatalogsAreMadeForBlocksThatBegan(t *testing.T) {
 	t.Parallel()
 	e := open(t)

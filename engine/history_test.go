@@ -7,7 +7,7 @@ import (
 )
 
 // A history is a sequence of transactions that is known beforehand: transaction n is a function of the seed and n alone. So
-// whoever finds tables after a crash can tell which transaction they are at, and whether they are at exactly one.
+// the tables found after a crash show which transaction they are at, and whether they are at exactly one.
 //
 // Every transaction does the same to the tables "left" and "right", and writes its number into "marker". A row says what it
 // must be: its text and its checksum follow from (n, i).

@@ -35,7 +35,8 @@ func holders(t *testing.T, e *engine.Engine) map[string]int64 {
 	return list
 }
 
-// What lives in a region and is nobody's is found and told, and goes back unless its writer may store into it. What is somebody's stays.
+// An unowned extent that lives in a region is found and reported, and goes back unless its writer may store into it.
+// What has a holder stays.
 func TestStrays(t *testing.T) {
 	e := open(t, byHand)
 	s := session(t, e)
@@ -52,7 +53,7 @@ func TestStrays(t *testing.T) {
 	require.Positive(t, holders(t, e)[""])
 	for range custody.Rounds - 1 {
 		e.Sweep(ctx)
-		require.Zero(t, e.Figures().Strays, "whoever passes it on may be about to")
+		require.Zero(t, e.Figures().Strays, "its holder may be about to pass it on")
 	}
 	used := e.RegionStats().Used
 	e.Sweep(ctx)
@@ -71,7 +72,7 @@ func TestStrays(t *testing.T) {
 	require.Equal(t, []string{"100000"}, rows(t, s, "SELECT count(*) FROM t"))
 }
 
-// Whoever writes is named, from the first row on to the commit.
+// A writer is named, from its first row to its commit.
 func TestHoldersAreNamed(t *testing.T) {
 	e := open(t, byHand)
 	s, other := session(t, e), session(t, e)
@@ -131,7 +132,7 @@ func TestANodeLosesWhatItWasGranted(t *testing.T) {
 	for range custody.Rounds {
 		lender.Sweep(ctx)
 	}
-	require.Zero(t, lender.Figures().Strays, "somebody holds it")
+	require.Zero(t, lender.Figures().Strays, "another node holds it")
 	renew()
 	lender.Confirm(ctx)
 	require.Eventually(t, func() bool { return lender.RegionStats().Used == before }, 10*time.Second, 5*time.Millisecond, "what was published waits for the other node")
@@ -168,7 +169,7 @@ func TestClusterStatusWithoutEtcd(t *testing.T) {
 	require.NotEmpty(t, status.Nodes[1].Trouble)
 }
 
-// What a node believes that does not hear from the cluster is of yesterday: it finds nobody's memory in nothing, and takes nothing back.
+// What a node without news from the cluster knows is stale: it takes no memory for unowned, and takes none back.
 func TestANodeThatHearsNothingSweepsNothing(t *testing.T) {
 	c := startCluster(&cluster{t: t, change: func(_ int, config *engine.Config) { byHand(config) }}, 1)
 	e, ctx := c.nodes[0], context.Background()

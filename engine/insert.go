@@ -248,8 +248,8 @@ func (st *Statement) propose(ctx context.Context, tx *catalog.Transaction, v *sn
 	return count, out, err
 }
 
-// replanInsert makes the plan anew if it does not stand for v, or for the columns that the table has by now: what the
-// query gives was cast to those that it had.
+// replanInsert replans if the plan does not hold for v or for the table's present columns: the query's rows are cast to
+// the columns that the table had.
 func (st *Statement) replanInsert(ctx context.Context, head *statement.Insert, ins *insertion,
 	version *catalog.TableVersion, v *snapshot.View) error {
 	columns, returned := version.Table().Columns, st.schema
@@ -269,7 +269,7 @@ func (st *Statement) replanInsert(ctx context.Context, head *statement.Insert, i
 	return st.chargePlan()
 }
 
-// replanFor makes the plan anew if it does not stand for v.
+// replanFor replans if the plan does not hold for v.
 func (st *Statement) replanFor(ctx context.Context, v *snapshot.View) error {
 	if st.plan.fresh(v) {
 		return nil

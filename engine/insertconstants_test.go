@@ -154,7 +154,7 @@ func (c *constantsCase) value(kind int) string {
 	return of.values[c.first(len(of.values))]
 }
 
-// first is mostly the first one, which every column of the type takes: one wrong value spoils a statement.
+// first is mostly the first one, which every column of the type takes: one wrong value makes a statement fail.
 func (c *constantsCase) first(of int) int {
 	if c.random.IntN(3) > 0 {
 		return 0
@@ -222,7 +222,7 @@ func compareInserts(t *testing.T, direct, duck *engine.Session, c *constantsCase
 	require.Equal(t, want, got, "%s; %s", of, sql)
 }
 
-// A table with other columns, another table of the name, or a temporary one: what the values mean is found out anew.
+// A table with other columns, another table of the name, or a temporary one: what the values mean is determined again.
 func TestConstantsFollowTheirTable(t *testing.T) {
 	ctx := context.Background()
 	e := open(t)

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A prepared statement that writes is one of the table as it is when it runs, also if that was made anew with other columns since.
+// A prepared statement that writes uses the table as it is when it runs, also if that was recreated with other columns
+// since.
 func TestPreparedWritesFollowTheTablesColumns(t *testing.T) {
 	t.Parallel()
 	e := open(t)

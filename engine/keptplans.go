@@ -26,8 +26,8 @@ import (
 //	           └ no, or not fresh ─► plan ────┘
 //
 // It must be certain that planning the text again would give the same: every name in it is that of a table whose version belongs to the plan
-// (query.fresh), every function is one whose value its arguments decide, and the session has run nothing since that could mean anything to
-// planning: whatever is no query makes it forget. SET plan_cache_mode = force_custom_plan has every statement planned anew.
+// (query.fresh), every function's value depends on its arguments alone, and the session has run nothing since that
+// could change planning: that drops its plans. SET plan_cache_mode = force_custom_plan replans every statement.
 
 const (
 	keptOfSession = 64  // plans: more texts than the pages of a dashboard ask, in turn, and than a node has fragments of them
@@ -60,8 +60,8 @@ func (s *Session) keptText(text, in string) *statement.Statement {
 	return &statement.Statement{Text: text, Head: &statement.Select{}}
 }
 
-// plansAnew reports whether no plan is used for a second statement.
-func (s *Session) plansAnew() bool {
+// replansAlways reports whether no plan is used for a second statement.
+func (s *Session) replansAlways() bool {
 	return s.settings.Given[setting.PlanCacheMode] == setting.ForceCustomPlan || s.without().Has(optimization.KeptPlans)
 }
 

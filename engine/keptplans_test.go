@@ -61,7 +61,7 @@ func TestPlansBelongToTheirTables(t *testing.T) {
 
 			exec(t, other, c.change)
 			got := rows(t, s, sql)
-			require.Equal(t, rows(t, s, sql+" -- planned anew"), got)
+			require.Equal(t, rows(t, s, sql+" -- replanned"), got)
 			after, err := s.Prepare(t.Context(), sql)
 			require.NoError(t, err)
 			defer after.Close()
@@ -98,7 +98,7 @@ func TestPlansThatStandNeedNoNames(t *testing.T) {
 	require.NoError(t, opened.Close())
 	require.Equal(t, want, rows(t, s, sql))
 	require.Equal(t, before, engine.NamesReached(e))
-	require.Equal(t, want, rows(t, s, sql+" -- planned anew"))
+	require.Equal(t, want, rows(t, s, sql+" -- replanned"))
 	require.Equal(t, before, engine.NamesReached(e), "its tables are spliced in")
 	require.Equal(t, want, rows(t, s, sql+", range(1)"))
 	require.Greater(t, engine.NamesReached(e), before)
@@ -130,8 +130,8 @@ func TestPlansAreKept(t *testing.T) {
 	require.NoError(t, st.Close())
 
 	exec(t, s, "SET plan_cache_mode = force_custom_plan")
-	anew := plan(sql)
-	require.NotSame(t, anew, plan(sql))
+	replanned := plan(sql)
+	require.NotSame(t, replanned, plan(sql))
 	_, err = s.Exec(ctx, "SET plan_cache_mode = never")
 	require.Equal(t, "22023", sqlState(err))
 	exec(t, s, "RESET plan_cache_mode")
@@ -221,7 +221,7 @@ func TestPlansThatAreNotKept(t *testing.T) {
 	}
 }
 
-// A plan through a view is one of the tables behind it, and made anew when the view means something else.
+// A plan through a view is one of the tables behind it, and is made again when the view means something else.
 func TestPlansThroughViewsAreKept(t *testing.T) {
 	e := open(t)
 	s := session(t, e)
@@ -236,7 +236,7 @@ func TestPlansThroughViewsAreKept(t *testing.T) {
 	require.Equal(t, []string{"1"}, rows(t, s, "SELECT a FROM v WHERE a = 1"))
 }
 
-// Kept plans have bounds, and are nobody's once their session is closed.
+// Kept plans have bounds, and are released when their session is closed.
 func TestKeptPlansHaveBounds(t *testing.T) {
 	e := open(t)
 	s := session(t, e)

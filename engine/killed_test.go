@@ -200,7 +200,7 @@ const (
 	workTime    = 100 * time.Millisecond // a transaction, or a few
 )
 
-// TestKilledAtRandomMoments attacks E4 and K4 where nobody thought of.
+// TestKilledAtRandomMoments attacks E4 and K4 at moments that have no fault point.
 func TestKilledAtRandomMoments(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())

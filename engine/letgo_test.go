@@ -47,7 +47,7 @@ func TestResultsAreLetGoInTheBackground(t *testing.T) {
 	const small = "SELECT sum(a)::BIGINT FROM t"
 	sum := []string{"79999800000"}
 	for i := range split.LaterMost {
-		require.Equal(t, sum, <-ask(small), "nobody waits for what is let go")
+		require.Equal(t, sum, <-ask(small), "no query waits for what is let go")
 		require.Equal(t, i+1, <-begun)
 	}
 	last := ask(small)

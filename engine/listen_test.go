@@ -11,19 +11,19 @@ import (
 	"github.com/csmsql/csmsql/engine"
 )
 
-// listener is a session whose client can be told, and how often it was.
+// listener is a session whose client can be notified.
 type listener struct {
 	t *testing.T
 	*engine.Session
-	told chan struct{}
+	notified chan struct{}
 }
 
 func listening(t *testing.T, e *engine.Engine) *listener {
 	t.Helper()
-	l := &listener{t: t, told: make(chan struct{}, 1)}
+	l := &listener{t: t, notified: make(chan struct{}, 1)}
 	s, err := e.Session(engine.SessionOptions{Notified: func() {
 		select {
-		case l.told <- struct{}{}:
+		case l.notified <- struct{}{}:
 		default:
 		}
 	}})
@@ -54,7 +54,7 @@ func TestListen(t *testing.T) {
 	exec(t, s, "CREATE TABLE t (a int)")
 	require.Equal(t, "LISTEN", exec(t, l.Session, "LISTEN csm_table_t").Tag)
 	exec(t, s, "INSERT INTO t VALUES (1)")
-	<-l.told
+	<-l.notified
 	require.Equal(t, []string{"csm_table_t 2"}, l.hears())
 	require.Equal(t, []string{"2"}, rows(t, s, "SELECT max(version) FROM csm.versions WHERE name = 't'"))
 	exec(t, s, "INSERT INTO t VALUES (2); DELETE FROM t; TRUNCATE t; INSERT INTO t VALUES (5)")
@@ -121,7 +121,7 @@ func TestChannels(t *testing.T) {
 		require.Equal(t, "0A000", sqlState(err), refused)
 	}
 	_, err := s.Exec(t.Context(), "LISTEN csm_table_t")
-	require.Equal(t, "0A000", sqlState(err), "nobody could be told")
+	require.Equal(t, "0A000", sqlState(err), "there is no client to notify")
 }
 
 // LISTEN and UNLISTEN count when they are committed, and not if they are taken back.
@@ -202,7 +202,7 @@ func TestListenIsBounded(t *testing.T) {
 	require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM csm.memory WHERE kind = 'listening'"))
 }
 
-// Writers go on beside a thousand sessions that listen and are told, and never look; each hears of the last.
+// Writers go on beside a thousand sessions that listen, are notified and never look; each hears of the last version.
 func TestAThousandListeners(t *testing.T) {
 	t.Parallel()
 	e := open(t, func(c *engine.Config) { c.NoCompaction = true })
@@ -240,7 +240,7 @@ func TestListenInACluster(t *testing.T) {
 	exec(t, s, "CREATE TABLE t (a int)")
 	exec(t, l.Session, "LISTEN csm_table_t")
 	exec(t, s, "INSERT INTO t VALUES (1)")
-	<-l.told
+	<-l.notified
 	require.Equal(t, []string{"csm_table_t 2"}, l.hears())
 	exec(t, l.Session, "INSERT INTO t VALUES (1)")
 	require.Equal(t, []string{"csm_table_t 3"}, l.hears())

@@ -96,5 +96,5 @@ func TestVacuumVerbose(t *testing.T) {
 	heard = nil
 	exec(t, s, "VACUUM VERBOSE")
 	require.Len(t, heard, 2)
-	require.Equal(t, `42703 column "b" of relation "t" does not exist`, told(s, "ANALYZE t (b)"))
+	require.Equal(t, `42703 column "b" of relation "t" does not exist`, errorOf(s, "ANALYZE t (b)"))
 }

@@ -238,7 +238,7 @@ func TestMaterializedViewsOverThreeNodes(t *testing.T) {
 	requireRefused(t, "42P01", failing(s[0], "SELECT * FROM m"))
 }
 
-// Who refreshes at the same time waits for nobody in vain: each refresh is done, one after the other.
+// Concurrent refreshes do not wait in vain: each is done, one after the other.
 func TestRefreshesAtOnce(t *testing.T) {
 	e := open(t)
 	s := session(t, e)

@@ -87,8 +87,8 @@ func memoryRole(c *childSide) error {
 	}
 }
 
-// keepAsking asks small questions until it is called: a node that refuses memory to one session goes on for the others. They may be told
-// that there is none just now, as long as there is some in the end.
+// keepAsking asks small questions until it is called: a node that refuses memory to one session goes on for the others.
+// They may be refused for want of memory, as long as some are answered.
 func keepAsking(s *engine.Session) (end func() error) {
 	stop, result := make(chan struct{}), make(chan error, 1)
 	go func() {
@@ -164,7 +164,7 @@ func anonymousMemory() int64 {
 // TestMemoryIsBounded: more data than memory is spilled or refused, and the process keeps to its limit either way.
 func TestMemoryIsBounded(t *testing.T) {
 	if raceDetector {
-		t.Skip("the race detector's own memory cannot be told apart")
+		t.Skip("the race detector's own memory cannot be distinguished")
 	}
 	t.Parallel()
 	dir := shmDirectory(t)
@@ -205,7 +205,7 @@ func TestMemoryIsBounded(t *testing.T) {
 type memoryCase struct {
 	name, sql string
 	states    string // how it may end
-	// longest value in it: the C++ library's own strings, which copy it while it is computed, are nobody's to refuse.
+	// longest value in it: strings of the C++ library, which copy it while it is computed, cannot be refused.
 	value int64
 }
 
@@ -231,7 +231,7 @@ func (c *child) bounded(t *testing.T, cases []memoryCase) {
 // None of this is counted by DuckDB's own limit.
 func TestMemoryAttacks(t *testing.T) {
 	if raceDetector {
-		t.Skip("the race detector's own memory cannot be told apart")
+		t.Skip("the race detector's own memory cannot be distinguished")
 	}
 	t.Parallel()
 	p := spawn(t, "memory", memoryArguments{nodeArguments{Directory: shmDirectory(t)}, memoryCeiling})
@@ -256,7 +256,7 @@ func TestMemoryAttacks(t *testing.T) {
 	})
 }
 
-// A full region is told in the allocator's words, once.
+// The error of a full region has the allocator's words, once.
 func TestFullRegionInWords(t *testing.T) {
 	t.Parallel()
 	s := session(t, open(t, func(c *engine.Config) { c.RegionBytes = 8 << 20 }))

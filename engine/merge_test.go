@@ -158,7 +158,7 @@ func TestMergesAtOnce(t *testing.T) {
 	})
 }
 
-// A MERGE is prepared by its text and by PREPARE, planned anew when its source or its target changes, and refused where
+// A MERGE is prepared by its text and by PREPARE, replanned when its source or its target changes, and refused where
 // nothing may be written.
 func TestPreparedMerges(t *testing.T) {
 	t.Parallel()

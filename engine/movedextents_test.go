@@ -18,13 +18,13 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// incoherentPair are two nodes on memory that is not coherent, where nobody is given up. credulous: no checksum is
+// incoherentPair are two nodes on memory that is not coherent, where no node is given up. skipChecksums: no checksum is
 // compared, so that bytes that are wrong are a wrong answer.
-func incoherentPair(t *testing.T, fabric memregion.FabricKind, credulous bool) *cluster {
+func incoherentPair(t *testing.T, fabric memregion.FabricKind, skipChecksums bool) *cluster {
 	return startCluster(&cluster{t: t, change: func(_ int, config *engine.Config) {
 		config.Fabric, config.Cluster.SessionTTL = fabric, time.Minute
-		if credulous {
-			config.Spoil(func(_ string, lines coherence.Lines) coherence.Lines { return lines })
+		if skipChecksums {
+			config.Mutate(func(_ string, lines coherence.Lines) coherence.Lines { return lines })
 		}
 		config.OnePass()
 	}}, 2)
@@ -43,9 +43,11 @@ func (c *cluster) disturb(times int) {
 // what they like. Builders that write in place do that (Engine.Assemble); what statements write has the length that it
 // needs from the beginning. Every answer is right.
 func TestExtentsThatMoveOnIncoherentMemory(t *testing.T) {
-	for _, credulous := range []bool{true, false} {
-		t.Run(fmt.Sprintf("credulous %v", credulous), func(t *testing.T) {
-			eachIncoherent(t, func(t *testing.T, fabric memregion.FabricKind) { moveExtents(t, incoherentPair(t, fabric, credulous)) })
+	for _, skipChecksums := range []bool{true, false} {
+		t.Run(fmt.Sprintf("skipChecksums %v", skipChecksums), func(t *testing.T) {
+			eachIncoherent(t, func(t *testing.T, fabric memregion.FabricKind) {
+				moveExtents(t, incoherentPair(t, fabric, skipChecksums))
+			})
 		})
 	}
 }
@@ -94,13 +96,13 @@ func build(t *testing.T, c *cluster, table string, first, count int64) {
 	require.NoError(t, a.Commit(t.Context()))
 }
 
-// Replicas come and go where others write: their copies are flushed piece by piece, and what ends within a page leaves
-// nothing in the caches of who copied. It would come over what is written there next.
+// Replicas come and go where others write: their copies are flushed piece by piece, and a copy that ends within a page
+// leaves nothing in the caches of its writer. It would overwrite what is written there next.
 func TestMemoryOfReplicasOnIncoherentMemory(t *testing.T) {
-	for _, credulous := range []bool{true, false} {
-		t.Run(fmt.Sprintf("credulous %v", credulous), func(t *testing.T) {
+	for _, skipChecksums := range []bool{true, false} {
+		t.Run(fmt.Sprintf("skipChecksums %v", skipChecksums), func(t *testing.T) {
 			eachIncoherent(t, func(t *testing.T, fabric memregion.FabricKind) {
-				c := incoherentPair(t, fabric, credulous)
+				c := incoherentPair(t, fabric, skipChecksums)
 				for round := range int64(8) {
 					// n1 copies into the memory of n0: at first what is long enough for n1 to find out how, then what
 					// ends within a page.

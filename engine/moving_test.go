@@ -182,7 +182,7 @@ func TestDrain(t *testing.T) {
 			requireRefused(t, "55000", c.nodes[by].Drain(t.Context(), "n2", nil))
 			exec(t, on, "ALTER TABLE three SET (replicas = 2)")
 			conflicts := 0
-			c.onFault(func(_ int, point faults.Point) { // somebody writes meanwhile
+			c.onFault(func(_ int, point faults.Point) { // another session writes meanwhile
 				if point == faults.MoveCopied && conflicts < 2 {
 					conflicts++
 					exec(t, s, "INSERT INTO r SELECT a + 100000, b, d, l FROM l WHERE a < 10")
@@ -204,7 +204,7 @@ func TestDrain(t *testing.T) {
 			require.Equal(t, []string{"n0|online", "n1|online", "n2|draining"}, rows(t, s, "SELECT name, state FROM csm.nodes ORDER BY name"))
 			c.requireSpace()
 			require.Zero(t, c.nodes[2].RegionStats().Used, "the node holds nothing")
-			for _, name := range []string{"l", "n", "r", "x", "h"} { // new rows go elsewhere, whoever writes them
+			for _, name := range []string{"l", "n", "r", "x", "h"} { // new rows go elsewhere, from every writer
 				exec(t, on, "INSERT INTO "+name+" "+fmt.Sprintf(someRows, 5000, 5100))
 			}
 			require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM csm.chunks WHERE node = 'n2'"))

@@ -17,61 +17,62 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// No step of the protocol is there for nothing, seen from SQL: a step is left out, everything else is done, and a query gives a wrong answer. Package
-// coherence does it with all steps (coherence/table_test.go); this is a sample. No checksum is compared, or it would notice some of them.
+// Every step of the protocol is needed, seen from SQL: one step is left out, everything else is done, and a query
+// returns a wrong answer. Package coherence does it with all steps (coherence/table_test.go); this is a sample. No
+// checksum is compared, because it would notice some of them.
 
-// spoiler stands between the protocol of one node and its caches.
-type spoiler struct {
+// mutator stands between the protocol of one node and its caches.
+type mutator struct {
 	mu       sync.Mutex
 	mutation string
 	stores   bool            // the last fence was a store fence: a writer's clean or abort follows
 	flushed  bool            // and the last flush has no fence behind it yet
 	count    map[uintptr]int // flushes that began with a full fence, by address
-	spoiled  int
+	omitted  int
 	early    bool // what is flushed now is flushed before the write, as the papers have it
 	late     []func()
-	// beside is what two extents in one line lead to: who writes one back, writes the other one back.
+	// beside is the effect of two extents in one line: a write-back of one writes the other one back, too.
 	beside func(b []byte)
 }
 
 // zeroes is the mutation that leaves out what the lender does before memory goes to another node, or ahead of that.
 const zeroes = "lender's zeroes not flushed before a foreign grant"
 
-// spoiledLines are those of one use.
-type spoiledLines struct {
+// mutatedLines are those of one use.
+type mutatedLines struct {
 	coherence.Lines
 	use     string
-	spoiler *spoiler
+	mutator *mutator
 }
 
-func (s *spoiler) set(mutation string) {
+func (s *mutator) set(mutation string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mutation, s.spoiled, s.count = mutation, 0, map[uintptr]int{}
+	s.mutation, s.omitted, s.count = mutation, 0, map[uintptr]int{}
 }
 
-// spoils is how often it has.
-func (s *spoiler) spoils() int {
+// omissions counts what was left out.
+func (s *mutator) omissions() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.spoiled
+	return s.omitted
 }
 
-// spoil notes what was spoiled elsewhere.
-func (s *spoiler) spoil() {
+// note counts a mutation that was made elsewhere.
+func (s *mutator) note() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.spoiled++
+	s.omitted++
 }
 
 // idles reports whether what the lender would drop ahead is left as it is: where the mutation says so, and where its
 // flushes and fences, which come at any time, might do what is left out. Requires mu.
-func (s *spoiler) idles() bool {
+func (s *mutator) idles() bool {
 	return s.mutation == zeroes || strings.HasPrefix(s.mutation, "no fence")
 }
 
 // before runs flushes that the papers do and the protocol does not.
-func (s *spoiler) before(flushes func()) {
+func (s *mutator) before(flushes func()) {
 	set := func(early bool) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -82,8 +83,8 @@ func (s *spoiler) before(flushes func()) {
 	flushes()
 }
 
-// flushLate does what was put off until everybody had read.
-func (s *spoiler) flushLate() {
+// flushLate does the flushes that were delayed until all nodes had read.
+func (s *mutator) flushLate() {
 	s.mu.Lock()
 	late := s.late
 	s.late = nil
@@ -93,15 +94,15 @@ func (s *spoiler) flushLate() {
 	}
 }
 
-func (l *spoiledLines) Flush(b []byte) int {
-	s := l.spoiler
+func (l *mutatedLines) Flush(b []byte) int {
+	s := l.mutator
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.early || l.use == "ahead" && !s.idles() {
 		return l.Lines.Flush(b)
 	}
 	if l.use == "ahead" {
-		s.spoiled++
+		s.omitted++
 		return len(b) / 64
 	}
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
@@ -110,60 +111,60 @@ func (l *spoiledLines) Flush(b []byte) int {
 	}
 	s.flushed = true
 	const line = 128
-	spoil := false
+	omit := false
 	switch l.use + ": " + s.mutation {
 	case "home: no writer flush", "borrowing: no writer flush", "borrowing: an aborted writer's dirty lines survive":
-		spoil = s.stores
+		omit = s.stores
 	case "reader: no reader flush", "reader: the papers' own order", "reader: reader flushes only before the write":
-		spoil = true
+		omit = true
 	case "home: two extents in one line":
 		if s.stores {
-			s.spoiled++
+			s.omitted++
 			s.mu.Unlock() // it takes the region's, under which others flush
 			s.beside(b)
 			s.mu.Lock()
 		}
 	case "home: publish before flush":
-		if spoil = s.stores; spoil {
+		if omit = s.stores; omit {
 			s.late = append(s.late, func() { l.Lines.Flush(b); l.Lines.FenceFull() })
 		}
 	case "reader: acquire remembered by address":
-		spoil = s.count[at] > 1
+		omit = s.count[at] > 1
 	case "home: " + zeroes:
-		spoil = !s.stores && s.count[at] == 1
+		omit = !s.stores && s.count[at] == 1
 	case "home: home not flushed", "home: home flushed before the writer's flush":
-		spoil = !s.stores && s.count[at] > 1
+		omit = !s.stores && s.count[at] > 1
 	case "home: home's range one line short":
-		if spoil = !s.stores && s.count[at] > 1 && len(b) > line; spoil {
+		if omit = !s.stores && s.count[at] > 1 && len(b) > line; omit {
 			l.Lines.Flush(b[line:])
 		}
 	case "home: writer's range one line short", "borrowing: writer's range one line short":
-		if spoil = s.stores && len(b) > line; spoil {
+		if omit = s.stores && len(b) > line; omit {
 			l.Lines.Flush(b[line:])
 		}
 	case "reader: reader's range one line short":
-		if spoil = len(b) > line; spoil {
+		if omit = len(b) > line; omit {
 			l.Lines.Flush(b[line:])
 		}
 	}
-	if spoil {
-		s.spoiled++
+	if omit {
+		s.omitted++
 		return len(b) / 64
 	}
 	return l.Lines.Flush(b)
 }
 
-func (l *spoiledLines) FenceStore() {
-	l.spoiler.mu.Lock()
-	defer l.spoiler.mu.Unlock()
+func (l *mutatedLines) FenceStore() {
+	l.mutator.mu.Lock()
+	defer l.mutator.mu.Unlock()
 	if l.use != "ahead" {
-		l.spoiler.stores = true
+		l.mutator.stores = true
 	}
 	l.Lines.FenceStore()
 }
 
-func (l *spoiledLines) FenceFull() {
-	s := l.spoiler
+func (l *mutatedLines) FenceFull() {
+	s := l.mutator
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l.use == "ahead" {
@@ -173,32 +174,33 @@ func (l *spoiledLines) FenceFull() {
 		return
 	}
 	behind := s.flushed && !s.early
-	spoil := behind && (s.mutation == "no fence before publish" && s.stores && (l.use == "home" || l.use == "borrowing") ||
+	omit := behind && (s.mutation == "no fence before publish" && s.stores && (l.use == "home" || l.use == "borrowing") ||
 		s.mutation == "no fence between reader flush and load" && l.use == "reader")
 	s.stores, s.flushed = false, false
 	switch {
-	case !spoil:
+	case !omit:
 		l.Lines.FenceFull()
 	case s.mutation == "no fence between reader flush and load":
 		l.Lines.FenceStore() // which does not order loads
 		fallthrough
 	default:
-		s.spoiled++
+		s.omitted++
 	}
 }
 
-// spoiledCluster are two nodes of which all steps can be spoiled. Those of the first one are from the beginning, if there is a mutation.
-func spoiledCluster(t *testing.T, fabric memregion.FabricKind, mutation string) (c *cluster, spoilers []*spoiler) {
+// mutatedCluster are two nodes all of whose steps can be mutated; the first one is from the beginning if mutation is
+// set.
+func mutatedCluster(t *testing.T, fabric memregion.FabricKind, mutation string) (c *cluster, mutators []*mutator) {
 	for range 2 {
-		spoilers = append(spoilers, &spoiler{count: map[uintptr]int{}})
+		mutators = append(mutators, &mutator{count: map[uintptr]int{}})
 	}
-	spoilers[0].mutation = mutation
+	mutators[0].mutation = mutation
 	return startCluster(&cluster{t: t, change: func(i int, config *engine.Config) {
-		config.Fabric, config.Cluster.SessionTTL = fabric, time.Minute // nobody is given up here
-		config.Spoil(func(use string, lines coherence.Lines) coherence.Lines {
-			return &spoiledLines{Lines: lines, use: use, spoiler: spoilers[i]}
+		config.Fabric, config.Cluster.SessionTTL = fabric, time.Minute // no node is given up here
+		config.Mutate(func(use string, lines coherence.Lines) coherence.Lines {
+			return &mutatedLines{Lines: lines, use: use, mutator: mutators[i]}
 		})
-	}}, 2), spoilers
+	}}, 2), mutators
 }
 
 const mutatedRows = 20_000
@@ -228,7 +230,7 @@ func TestMutationsThroughSQL(t *testing.T) {
 	const lender, other = 0, 1
 	mutations := map[memregion.FabricKind][]struct {
 		name                    string
-		spoiled, writer, reader int
+		mutated, writer, reader int
 	}{
 		"emulated:11": {
 			{"no writer flush", lender, lender, other},
@@ -261,11 +263,11 @@ func TestMutationsThroughSQL(t *testing.T) {
 	for fabric, list := range mutations {
 		t.Run(string(fabric), func(t *testing.T) {
 			t.Parallel()
-			c, spoilers := spoiledCluster(t, fabric, "")
+			c, mutators := mutatedCluster(t, fabric, "")
 			round := 0
 			// play writes and reads a table once or, where only another writing of the same memory shows, some times: is
-			// each answer right? Memory comes back when all nodes have told that they are done with it, which may take
-			// longer than any number of rounds.
+			// each answer right? Memory comes back when all nodes have reported that they are done with it, which may
+			// take longer than any number of rounds.
 			play := func(name string, writer, reader int) bool {
 				for i, begun := 0, time.Now(); i < 2 || name != "" && time.Since(begun) < 30*time.Second; i++ {
 					round++
@@ -274,7 +276,7 @@ func TestMutationsThroughSQL(t *testing.T) {
 					}
 					for i, e := range c.nodes { // caches, before the write
 						if name == "the papers' own order" || name == "reader flushes only before the write" && i == reader || name == "home flushed before the writer's flush" && i == lender {
-							spoilers[i].before(e.DropAll)
+							mutators[i].before(e.DropAll)
 						}
 					}
 					want := written(t, c.session(writer), round)
@@ -287,11 +289,11 @@ func TestMutationsThroughSQL(t *testing.T) {
 					}
 					if name == "a store into a sealed line" {
 						require.NoError(t, c.nodes[lender].Scribble(t.Context(), "public.m"))
-						spoilers[lender].spoil()
-						spoilers[lender].before(c.nodes[lender].DropAll) // the line is evicted
+						mutators[lender].note()
+						mutators[lender].before(c.nodes[lender].DropAll) // the line is evicted
 					}
 					got := rows(t, c.session(reader), "SELECT sum(a)::VARCHAR FROM m")[0]
-					spoilers[lender].flushLate()
+					mutators[lender].flushLate()
 					if got != want {
 						return false
 					}
@@ -306,10 +308,10 @@ func TestMutationsThroughSQL(t *testing.T) {
 					continue // caches lie on the heap then, where no lender's cache answers: what a writer has dropped it finds as it left it
 				}
 				require.True(t, play("", m.writer, m.reader), "nothing is left out, before: %s", m.name)
-				if m.name == zeroes { // which are flushed once, and soon: who begins to leave that out later finds none
-					c, spoilers = spoiledCluster(t, fabric, m.name)
+				if m.name == zeroes { // which are flushed once, and soon: a later mutation finds none
+					c, mutators = mutatedCluster(t, fabric, m.name)
 				}
-				s := spoilers[m.spoiled]
+				s := mutators[m.mutated]
 				s.beside = func(b []byte) {
 					if err := c.nodes[lender].WriteBackBeside(b); err != nil {
 						t.Error(err)
@@ -319,9 +321,9 @@ func TestMutationsThroughSQL(t *testing.T) {
 					s.set(m.name)
 				}
 				right := play(m.name, m.writer, m.reader)
-				spoiled := s.spoils()
+				omitted := s.omissions()
 				s.set("")
-				require.Positive(t, spoiled, m.name)
+				require.Positive(t, omitted, m.name)
 				require.False(t, right, "%s: every answer is right", m.name)
 				for _, e := range c.nodes {
 					e.DropAll()

@@ -160,7 +160,7 @@ func TestTemporaryObjectsOfAlteredTypes(t *testing.T) {
 	require.Equal(t, []string{"mine"}, rows(t, s, "SELECT 'mine'::mood"), "a session's own type hides others")
 }
 
-// A transaction sees the types that it makes, and nobody else does before it commits; what it takes back was never there.
+// A transaction sees the types that it makes, other sessions only after its commit; what it takes back was never there.
 func TestTypesInTransactions(t *testing.T) {
 	t.Parallel()
 	e := open(t)

@@ -59,7 +59,7 @@ func TestAStatementIsEvaluatedOncePerRow(t *testing.T) {
 		exec(t, s, "CREATE TABLE c AS SELECT r AS a, r AS b, h FROM (SELECT random() AS r, random() < 0.5 AS h FROM range(10000)) WHERE h AND r < 0.9")
 		none(t, "c WHERE a <> b OR NOT h OR a >= 0.9")
 	})
-	t.Run("a prepared UPDATE, each time anew", func(t *testing.T) {
+	t.Run("a prepared UPDATE, at each execution", func(t *testing.T) {
 		fill(t)
 		st, err := s.Prepare(ctx, "UPDATE u SET a = $1, b = $1 WHERE random() < 0.5")
 		require.NoError(t, err)

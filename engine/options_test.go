@@ -65,10 +65,10 @@ func TestOptionsOfStatements(t *testing.T) {
 		"DECLARE c BINARY CURSOR FOR SELECT 1":                      `0A000 a BINARY cursor is not supported`,
 		"DECLARE c CURSOR WITH HOLD FOR SELECT 1":                   `0A000 a cursor WITH HOLD is not supported`,
 	} {
-		require.Equal(t, want, told(s, sql), sql)
+		require.Equal(t, want, errorOf(s, sql), sql)
 	}
 	exec(t, s, "BEGIN")
-	require.Equal(t, "25001 VACUUM cannot run inside a transaction block", told(s, "VACUUM"))
+	require.Equal(t, "25001 VACUUM cannot run inside a transaction block", errorOf(s, "VACUUM"))
 	exec(t, s, "ROLLBACK; BEGIN")
-	require.Equal(t, "25001 DISCARD ALL cannot run inside a transaction block", told(s, "DISCARD ALL"))
+	require.Equal(t, "25001 DISCARD ALL cannot run inside a transaction block", errorOf(s, "DISCARD ALL"))
 }

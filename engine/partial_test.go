@@ -12,8 +12,8 @@ import (
 )
 
 // An attached process asks for tables when it needs them, and finds those of its snapshot: each commit drops the one
-// table of the row that is its name and makes another one, and whoever looks in a block finds one, its rows, and no other,
-// also while more are made and dropped.
+// table of the row that is its name and makes another one, and a block finds one, its rows, and no other, also while
+// more are made and dropped.
 func TestAttachedLooksTablesUpInItsSnapshot(t *testing.T) {
 	t.Parallel()
 	node, socket := lend(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/csmsql/csmsql/engine/account"
 )
 
-// PT1, PT2: rows that one statement moves from table to table are in one of them, whoever else moves some, takes a
-// statement back or folds the tables meanwhile.
+// PT1, PT2: rows that one statement moves from table to table are in one of them, also while other sessions move some,
+// roll a statement back or fold the tables.
 func TestRowsAreMoved(t *testing.T) {
 	t.Parallel()
 	e := open(t)

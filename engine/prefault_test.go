@@ -13,7 +13,8 @@ import (
 	"github.com/csmsql/csmsql/engine"
 )
 
-// TestPrefault: a node's next life has its tables in its page table before it is asked anything, and one that was not told to has not.
+// TestPrefault: a node that starts with Prefault has its tables in its page table before its first query, and one
+// without it has not.
 func TestPrefault(t *testing.T) {
 	config := engine.Config{Directory: t.TempDir(), RegionDirectory: shmDirectory(t), Fabric: "shm", RegionBytes: 64 << 20, MemoryBytes: 256 << 20}
 	e, err := engine.Open(context.Background(), config)

@@ -91,8 +91,8 @@ func TestNamedStatementsOfASession(t *testing.T) {
 	require.Equal(t, []string{"1", "3"}, rows(t, s, "SELECT a FROM t ORDER BY a"))
 }
 
-// duck.D12 through the engine, wherever it runs: a prepared statement's columns stay of the types that were told, and their values what
-// they are in DuckDB.
+// duck.D12 through the engine, wherever it runs: a prepared statement's columns keep the types that were described, and
+// their values what they are in DuckDB.
 func TestParametersKeepTheResultsTypes(t *testing.T) {
 	const columns = "i AS n, i::TINYINT AS a, i::UINTEGER AS u, i::UBIGINT AS b, i::REAL AS r, i::DECIMAL(10,2) AS d, i::VARCHAR AS w"
 	making := "CREATE TABLE t AS SELECT " + columns + " FROM range(3) r(i)"
@@ -160,12 +160,12 @@ func keepTypes(t *testing.T, s *engine.Session) {
 	} {
 		st, err := s.Prepare(t.Context(), c.text)
 		require.NoError(t, err, c.text)
-		told := st.Schema()
+		described := st.Schema()
 		for range 2 {
 			result, err := st.Execute(t.Context(), c.args)
 			got := ""
 			if err == nil {
-				require.True(t, told.Equal(result.Schema()), "%s: %s", c.text, result.Schema())
+				require.True(t, described.Equal(result.Schema()), "%s: %s", c.text, result.Schema())
 				got, err = column(t, result)
 			}
 			if c.state != "" {
@@ -233,8 +233,8 @@ func TestConstantsWithoutValuesEndBlocks(t *testing.T) {
 	require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM t"))
 }
 
-// A statement that is planned anew, because somebody has made a table meanwhile, has the columns that it had: also one
-// whose text was written otherwise for planning.
+// A statement that is replanned after another session has made a table has the columns that it had: also one whose text
+// was rewritten for planning.
 func TestPreparedColumnsStay(t *testing.T) {
 	e := open(t)
 	s, other := session(t, e), session(t, e)

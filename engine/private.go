@@ -19,8 +19,8 @@ import (
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// temporaryNames asks DuckDB. Whoever cannot be told must not go on: a statement would mean the table that all sessions
-// share and that is called the same.
+// temporaryNames asks DuckDB. After an error the caller must not go on: the statement would mean the table of the same
+// name that all sessions share.
 func (s *Session) temporaryNames(ctx context.Context) (snapshot.Temporary, error) {
 	if !s.temporary {
 		return nil, nil
@@ -151,7 +151,7 @@ func (st *Statement) privateText(ctx context.Context, v *snapshot.View) (text st
 	head, isView := st.parsed.Head.(*statement.CreateView)
 	if isView {
 		bound, made, err := st.session.viewTexts(v).TemporaryView(ctx, head, st.parsed.Text)
-		if err != nil && !dialect.IsParsers(err) { // a syntax error is told with its place below
+		if err != nil && !dialect.IsParsers(err) { // a syntax error gets its place below
 			return "", nil, err
 		} else if err == nil {
 			text, moved = bound, made

@@ -16,7 +16,7 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// A node that comes back uses no memory anew while a borrower of its former process may trust its lease.
+// A node that comes back reuses no memory while a borrower of its former process may trust its lease.
 func TestANodeWaitsForLeasesOfItsFormerProcess(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -24,7 +24,7 @@ func TestANodeWaitsForLeasesOfItsFormerProcess(t *testing.T) {
 	config := engine.Config{Directory: dir, RegionDirectory: shmDirectory(t), RegionBytes: 16 << 20, MemoryBytes: 256 << 20, LeaseTTL: time.Minute}
 	e, err := engine.Open(t.Context(), config)
 	require.NoError(t, err)
-	require.NoFileExists(t, record, "nobody borrows")
+	require.NoFileExists(t, record, "no borrower")
 	service := e.Service(noderpc.Frontend{})
 	_, err = service.Lease(t.Context(), catalog.Holder{Domain: "far"})
 	require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestANodeWaitsForLeasesOfItsFormerProcess(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(record, []byte(`{"Boot":"of a former life","Until":9000000000000000000}`), 0o600))
 	e, err = engine.Open(t.Context(), config)
-	require.NoError(t, err, "the machine was started anew, and so were all borrowers")
+	require.NoError(t, err, "the machine has restarted, and so have all borrowers")
 	require.NoError(t, e.Close())
 
 	// Others may reach a device that outlives the boot of this machine, and trust what it had promised.

@@ -208,8 +208,8 @@ func (s *Session) planTables(ctx context.Context, in reading, v *snapshot.View) 
 // planOnce gives the plan that is kept for the statement's text, or makes one that is to be kept.
 func (s *Session) planOnce(ctx context.Context, st *Statement, v *snapshot.View) (*query, error) {
 	text := st.parsed.Text
-	anew := s.plansAnew()
-	if !anew {
+	always := s.replansAlways()
+	if !always {
 		if q := s.takePlan(text, v); q != nil {
 			q.typed = q.typed || st.postgres
 			return q, nil
@@ -231,7 +231,7 @@ func (s *Session) planOnce(ctx context.Context, st *Statement, v *snapshot.View)
 		return nil, err
 	}
 	q.Names, q.typed = q.meanings(v), st.postgres
-	if q.lasts && !anew {
+	if q.lasts && !always {
 		q.key = text
 	}
 	q.origins = s.origins(text, in.Tree, v, q.schema)
@@ -521,8 +521,8 @@ func (q *query) execute(ctx context.Context, v *snapshot.View, args []any) (*Row
 	return rows, nil
 }
 
-// run starts the statement. DuckDB may plan it anew first (a parameter has another type than it thought, or its names have moved
-// on with another session's commit): then the views ask for their tables again.
+// run starts the statement. DuckDB may replan it first (a parameter has another type than it assumed, or another
+// session's commit has changed its names): then the views ask for their tables again.
 func (q *query) run(ctx context.Context, duck *duckdb.Statement, v *snapshot.View) (*duckdb.Rows, error) {
 	s := q.session
 	v.Read = q.read
@@ -661,7 +661,7 @@ func (s *Session) typeLiterals(ctx context.Context, in dialect.Source, v *snapsh
 
 // PIVOT t ON x USING … has a column for every value of x. DuckDB makes two statements of it, the first of which finds the
 // values; a statement that is planned has to be one. So the values are asked for in the snapshot of the statement, and
-// written into its text: ON x IN ('a', 'b'). When the snapshot is another one, the statement is planned anew, and the values with it.
+// written into its text: ON x IN ('a', 'b'). Under another snapshot the statement is replanned, with new values.
 
 // planPivots plans a text whose values are written, under the user's.
 func (s *Session) planPivots(ctx context.Context, text, expanded string, made edit.List, v *snapshot.View) (*query, error) {

@@ -16,12 +16,12 @@ import (
 
 // waiting runs a statement that may have to wait; its error comes by the channel.
 func waiting(s *engine.Session, sql string) <-chan error {
-	told := make(chan error, 1)
+	ended := make(chan error, 1)
 	go func() {
 		_, err := s.Exec(context.Background(), sql)
-		told <- err
+		ended <- err
 	}()
-	return told
+	return ended
 }
 
 // TestWhoChangesARowWaits: what the second of two transactions gets that change one row (TR3, RK1, RK2).
@@ -52,10 +52,10 @@ func TestWhoChangesARowWaits(t *testing.T) {
 			if c.begin != "" {
 				exec(t, second, c.begin)
 			}
-			told := waiting(second, c.second)
+			ended := waiting(second, c.second)
 			waitUntil(t, "it waits", func() bool { return e.RowLocks().Waiting == 1 })
 			exec(t, first, c.end)
-			err := <-told
+			err := <-ended
 			if c.state != "" {
 				requireState(t, c.state, err)
 			} else {
@@ -69,7 +69,7 @@ func TestWhoChangesARowWaits(t *testing.T) {
 	}
 }
 
-// RK3: two that wait for each other: one is told, and the other goes on when that one has ended.
+// RK3: of two that wait for each other one fails, and the other goes on when that one has ended.
 func TestDeadlock(t *testing.T) {
 	t.Parallel()
 	e := open(t)
@@ -77,13 +77,13 @@ func TestDeadlock(t *testing.T) {
 	exec(t, a, "CREATE TABLE t AS SELECT i AS k, 0 AS n FROM range(4) r(i)")
 	exec(t, a, "BEGIN; UPDATE t SET n = 1 WHERE k = 0")
 	exec(t, b, "BEGIN; UPDATE t SET n = 2 WHERE k = 1")
-	told := waiting(a, "UPDATE t SET n = 1 WHERE k = 1")
+	ended := waiting(a, "UPDATE t SET n = 1 WHERE k = 1")
 	waitUntil(t, "it waits", func() bool { return e.RowLocks().Waiting == 1 })
 	_, err := b.Exec(t.Context(), "UPDATE t SET n = 2 WHERE k = 0")
 	requireState(t, "40P01", err)
 	require.Equal(t, engine.Failed, b.Status())
 	exec(t, b, "ROLLBACK")
-	require.NoError(t, <-told)
+	require.NoError(t, <-ended)
 	exec(t, a, "COMMIT")
 	require.Equal(t, []string{"0|1", "1|1", "2|0", "3|0"}, rows(t, a, "SELECT * FROM t ORDER BY k"))
 }
@@ -103,14 +103,14 @@ func TestWaitsForRowsEnd(t *testing.T) {
 	exec(t, waiter, "RESET lock_timeout")
 
 	ctx, cancel := context.WithCancel(t.Context())
-	told := make(chan error, 1)
+	ended := make(chan error, 1)
 	go func() {
 		_, err := waiter.Exec(ctx, "DELETE FROM t WHERE k = 0")
-		told <- err
+		ended <- err
 	}()
 	waitUntil(t, "it waits", func() bool { return e.RowLocks().Waiting == 1 })
 	cancel()
-	requireState(t, "57014", <-told)
+	requireState(t, "57014", <-ended)
 
 	exec(t, waiter, "SET statement_timeout = '10ms'")
 	_, err = waiter.Exec(t.Context(), "DELETE FROM t WHERE k = 0")
@@ -336,12 +336,12 @@ func TestCloseWhileWaiting(t *testing.T) {
 	holder, waiter, last := session(t, e), session(t, e), session(t, e)
 	exec(t, holder, "CREATE TABLE t AS SELECT 1 AS k; BEGIN; DELETE FROM t")
 	waits := func() bool { return e.RowLocks().Waiting == 1 }
-	told := waiting(waiter, "DELETE FROM t")
+	ended := waiting(waiter, "DELETE FROM t")
 	waitUntil(t, "it waits", waits)
 	require.NoError(t, waiter.Close())
-	require.ErrorIs(t, <-told, engine.ErrSessionClosed)
-	told = waiting(last, "DELETE FROM t")
+	require.ErrorIs(t, <-ended, engine.ErrSessionClosed)
+	ended = waiting(last, "DELETE FROM t")
 	waitUntil(t, "it waits", waits)
 	require.NoError(t, e.Close())
-	require.ErrorIs(t, <-told, engine.ErrClosed)
+	require.ErrorIs(t, <-ended, engine.ErrClosed)
 }

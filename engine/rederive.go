@@ -32,8 +32,8 @@ func (s *Session) originOfQuery(plan *query, name catalog.TableName, text string
 	return upkeep.OriginOf(q, sum.Rows, name, split.Read(plan.scans, plan.source, plan.split))
 }
 
-// rederive makes a table anew of its query, at the nodes of its placement that are there; others are taken out of the placement, as a drain does.
-// It says how many chunks it made.
+// rederive rebuilds a table from its query, at those nodes of its placement that are there; others are taken out of the
+// placement, as a drain does. It returns how many chunks it made.
 func (e *Engine) rederive(ctx context.Context, table catalog.Table, words string) (made int, err error) {
 	o, err := lineage.Decode(words)
 	if err != nil {
@@ -44,7 +44,7 @@ func (e *Engine) rederive(ctx context.Context, table catalog.Table, words string
 		return 0, err
 	}
 	defer s.Close()
-	ctx, leave, err := s.life.Call(ctx) // E6: whoever ends the session waits for what it does
+	ctx, leave, err := s.life.Call(ctx) // E6: the session's end waits for this call
 	if err != nil {
 		return 0, err
 	}

@@ -104,7 +104,7 @@ func TestReloadAfterReboot(t *testing.T) {
 		exec(t, s, "ALTER TABLE "+name+" RELOAD")
 		require.Equal(t, want[name], all(t, s, name), name)
 	}
-	exec(t, s, "VACUUM keyed") // orders are made anew
+	exec(t, s, "VACUUM keyed") // orders are rebuilt
 	require.Equal(t, []string{"k"}, rows(t, s, "SELECT orders FROM csm.chunks WHERE name = 'keyed'"))
 	require.Equal(t, []string{"w7"}, rows(t, s, "SELECT w FROM keyed WHERE k = 7 * 7919 % 20011"))
 	_, err = s.Exec(t.Context(), "ALTER TABLE mixed RELOAD")
@@ -231,8 +231,8 @@ func TestReloadOfALostNode(t *testing.T) {
 	c.requireSpace()
 }
 
-// Tables of queries that lay at a lost node, wholly or in part, are made anew among the others, those first that others are made of. When the
-// node comes back, what it had belongs to nobody.
+// Tables of queries that lay at a lost node, wholly or in part, are rebuilt among the others, sources before the tables
+// made of them. When the node comes back, what it had is unowned.
 func TestReloadOfQueries(t *testing.T) {
 	c := newRepairingCluster(t, 3, 200*time.Millisecond)
 	s := c.session(0)
@@ -270,8 +270,8 @@ func TestReloadOfQueries(t *testing.T) {
 	c.requireSpace()
 }
 
-// Somebody reloads a table of a node that is not there; before the commit the node comes back with the original. There is one of each row all the
-// time, and in the end nothing is held twice.
+// A session reloads a table of a node that is not there; before the commit the node comes back with the original. There
+// is one of each row all the time, and in the end nothing is held twice.
 func TestReloadWhileTheNodeComesBack(t *testing.T) {
 	file := filepath.Join(sources(t, 0, 3000), "f.parquet")
 	c := newCluster(t, 2)
@@ -296,7 +296,7 @@ func TestReloadWhileTheNodeComesBack(t *testing.T) {
 	for i := range 2 {
 		require.Equal(t, want, sumOf(t, c.session(i), "t"))
 	}
-	require.Equal(t, []string{"2"}, rows(t, s, "SELECT max(replicas) FROM csm.chunks WHERE name = 't'"), "nobody mends here")
+	require.Equal(t, []string{"2"}, rows(t, s, "SELECT max(replicas) FROM csm.chunks WHERE name = 't'"), "no node repairs here")
 	exec(t, s, "ALTER TABLE t SET (replicas = 1)")
 	c.requireReplicas(s, "t", 1)
 	require.Equal(t, want, sumOf(t, s, "t"))
@@ -336,7 +336,8 @@ func reloadRole(c *childSide) error {
 	return err
 }
 
-// A reload is killed in its middle: the table is lost as before or all there, nothing is held for nobody, and another reload ends it.
+// A reload is killed in its middle: the table is lost as before or all there, no extent is unowned, and another reload
+// ends it.
 func TestReloadKilled(t *testing.T) {
 	file := filepath.Join(sources(t, 0, 2000), "f.parquet")
 	config := engine.Config{Directory: t.TempDir(), RegionDirectory: shmDirectory(t), RegionBytes: 16 << 20, MemoryBytes: 256 << 20, Threads: 1, Log: slog.New(slog.DiscardHandler)}
@@ -379,7 +380,7 @@ func TestDrainOfALostNode(t *testing.T) {
 	load(t, c.nodes[0], "twice", noderpc.LoadOptions{Placement: "hash(a)", Replicas: 2}, file)
 	want := sumOf(t, s, "loaded")
 	exec(t, s, "CREATE TABLE written (a INTEGER) WITH (placement = 'node(n2)'); INSERT INTO written VALUES (1)")
-	require.Equal(t, "42704", state(t, c.nodes[0].Drain(t.Context(), "nobody", nil)))
+	require.Equal(t, "42704", state(t, c.nodes[0].Drain(t.Context(), "unknown", nil)))
 	c.stop(2)
 	c.requireGone("n2")
 	err := c.nodes[0].Drain(t.Context(), "n2", nil)

@@ -36,8 +36,8 @@ func (c *cluster) asItWas(s *engine.Session, replicas int, tables ...string) {
 	}
 }
 
-// A node is gone for long: what it had is made anew among the others, and when one more goes nothing is missing. When they are back, what was
-// made is let go, and everything lies as it did.
+// A node is gone for long: what it had is rebuilt among the others, and when one more goes nothing is missing. When
+// they are back, the rebuilt replicas are released, and everything lies as it did.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	c := newRepairingCluster(t, 4, 200*time.Millisecond)
@@ -90,10 +90,10 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// What is damaged is made anew from what is whole, by the node that found it; so is what was lost with the file of a region.
+// What is damaged is rebuilt from what is whole, by the node that found it; so is what was lost with a region's file.
 func TestRepairOfDamage(t *testing.T) {
 	t.Parallel()
-	c := newRepairingCluster(t, 2, 20*time.Second) // so long that what a node has that comes up slowly is not made anew for its absence
+	c := newRepairingCluster(t, 2, 20*time.Second) // nothing is rebuilt while a node starts
 	s := c.session(0)
 	exec(t, s, "CREATE TABLE t WITH (placement = 'node(n1)', replicas = 2) AS "+fmt.Sprintf(someRows, 0, 3000))
 	want := sumOf(t, s, "t")
@@ -104,21 +104,21 @@ func TestRepairOfDamage(t *testing.T) {
 	file, err := os.OpenFile(spec.Path, os.O_RDWR, 0)
 	require.NoError(t, err)
 	defer file.Close()
-	spoiled := 0
+	flipped := 0
 	for _, x := range extents {
 		if x.Region == spec.ID {
 			flip(t, file, x.Range.Offset, 1)
-			spoiled++
+			flipped++
 		}
 	}
-	require.NotZero(t, spoiled)
+	require.NotZero(t, flipped)
 	log := &logLines{}
 	c.log = slog.New(slog.NewTextHandler(log, nil))
 	c.nodes[1] = c.open(1)
 	generation := rows(t, s, "SELECT generation FROM csm.chunks WHERE name = 't'")
 	require.Equal(t, want, sumOf(t, c.session(1), "t"))
 	require.Equal(t, 1, log.count("a replica is damaged"))
-	waitUntil(t, "it is made anew", func() bool {
+	waitUntil(t, "it is rebuilt", func() bool {
 		got := rows(t, s, "SELECT generation FROM csm.chunks WHERE name = 't'")
 		return got[0] != generation[0] && log.count("replicas were put right") > 0 // which is said after the commit
 	})
@@ -144,7 +144,8 @@ func TestRepairOfDamage(t *testing.T) {
 	c.requireSpace()
 }
 
-// Somebody writes to the table all the time while it is repaired and while its node comes and goes: both have their turn, and no row is lost.
+// A session writes to the table all the time while it is repaired and while its node comes and goes: both make
+// progress, and no row is lost.
 func TestRepairUnderWrites(t *testing.T) {
 	t.Parallel()
 	c := newRepairingCluster(t, 3, 100*time.Millisecond)

@@ -40,7 +40,7 @@ func (c *cluster) requireGone(name string) {
 }
 
 // Every placement and every way to write: two replicas of each chunk on two nodes, the same rows from each node, and from those that are left
-// when one is gone; afterwards nothing is held that nobody needs.
+// when one is gone; afterwards nothing unused is held.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3)
@@ -92,7 +92,7 @@ func TestReplicas(t *testing.T) {
 	c.requireGone("n2")
 	ask(0)
 	ask(1)
-	for at := range 2 { // rows of y are missing, and no join may be worked out without them, whoever has those of x
+	for at := range 2 { // rows of y are missing, and no join may be computed without them, on any node
 		one := c.session(at)
 		exec(t, one, "SET csm.distribute = 'always'")
 		for _, q := range []string{"SELECT count(*), count(y.d) FROM x LEFT JOIN y ON x.a = y.a", "SELECT count(*) FROM x JOIN y ON x.a = y.a", "SELECT count(*) FROM x WHERE NOT EXISTS (SELECT 1 FROM y WHERE x.a = y.a)"} {
@@ -162,8 +162,9 @@ func TestNodeGoesInTheMiddleOfAQuery(t *testing.T) {
 	}
 }
 
-// A replica whose bytes are damaged is passed over for one that is whole, whoever reads, and the log says so once; if none is whole, the
-// error names a node; a table that is checked as a whole is fine as long as each chunk has a whole replica.
+// Every reader passes over a replica whose bytes are damaged for one that is whole, and the log says so once; if none
+// is whole, the error names a node; a table that is checked as a whole is fine as long as each chunk has a whole
+// replica.
 func TestDamagedReplicas(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 2)

@@ -80,7 +80,7 @@ func TestRestoringIsRefused(t *testing.T) {
 	require.Equal(t, []string{"5"}, rows(t, s, "SELECT count(*) FROM t"))
 }
 
-// In a block, and behind savepoints, a table is restored and changed again; nobody sees it before COMMIT.
+// In a block, and behind savepoints, a table is restored and changed again; no other session sees it before COMMIT.
 func TestRestoringInABlock(t *testing.T) {
 	e := open(t)
 	s, other := session(t, e), session(t, e)

@@ -70,7 +70,7 @@ func TestReturningFails(t *testing.T) {
 	require.NoError(t, e.CheckSpace(context.Background()))
 }
 
-// The rows are there before anything else happens: nobody needs to read them for the statement to be complete.
+// The rows are there before anything else happens: the statement is complete without a reader.
 func TestReturningIsComplete(t *testing.T) {
 	ctx := context.Background()
 	e := open(t)

@@ -19,8 +19,8 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// What clients keep beyond what they always may have is taken from DuckDB's limit before, and Go is told that it has it.
-// DuckDB gets it back when Go has no more than its own again, and that is the whole process.
+// What clients keep beyond their guaranteed part is taken from DuckDB's limit first, and then added to Go's. DuckDB
+// gets it back when Go has no more than its own again, and that is the whole process.
 func TestQueriesYieldToClients(t *testing.T) {
 	if !apart(t, "CSMSQL_TEST_APART", t.Name()) {
 		return
@@ -170,7 +170,7 @@ func TestRegionsRest(t *testing.T) {
 	require.Equal(t, []string{"1000|499500"}, rows(t, s, "SELECT count(*), sum(i) FROM kept"))
 }
 
-// Nobody keeps versions that are no more: not who planned with them, and not who looked whether their chunks can be folded.
+// Nothing keeps versions that are gone: not the plans made with them, and not the search for chunks to fold.
 func TestFormerVersionsAreForgotten(t *testing.T) {
 	e := open(t)
 	s := session(t, e)

@@ -39,7 +39,7 @@ type Rows struct {
 	parked   []arrow.RecordBatch // read ahead because another statement needed the connection
 	lot      *budget.Lot         // where they are accounted for
 	ended    bool
-	told     func(error) error // gives the reason of an error that is the end of the statement's context
+	causeOf  func(error) error // gives the reason of an error that is the end of the statement's context
 	closers  []func()
 	// inPlace looks whether batches that were handed out, and lie where they were read, are still what was sealed; nil: they are copies.
 	inPlace func() error
@@ -84,15 +84,15 @@ func (r *Rows) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if err == nil {
 		r.count += b.NumRows()
 	}
-	if r.told != nil {
-		err = r.told(err)
+	if r.causeOf != nil {
+		err = r.causeOf(err)
 	}
 	return b, err
 }
 
 // Recheck reports whether the batches that Next has given are still what they were (E3): a node hands some out where
-// they lie in its region, where another process may alter them. Whoever keeps one for longer than it takes to use it
-// calls Recheck before using it again; at io.EOF Next has done so.
+// they lie in its region, where another process may alter them. A caller that keeps one calls Recheck before
+// using it again; at io.EOF Next has done so.
 func (r *Rows) Recheck() error {
 	if err := r.enter(); err != nil {
 		return err
@@ -101,8 +101,8 @@ func (r *Rows) Recheck() error {
 	if r.err != nil || r.inPlace == nil || r.closed {
 		return r.err
 	}
-	if r.err = r.inPlace(); r.told != nil { // it may have to acquire again, under a context that has ended
-		r.err = r.told(r.err)
+	if r.err = r.inPlace(); r.causeOf != nil { // it may have to acquire again, under a context that has ended
+		r.err = r.causeOf(r.err)
 	}
 	return r.err
 }

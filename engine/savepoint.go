@@ -13,11 +13,11 @@ import (
 //	     │  catalog: versions and names of then ◄─────────────┤ chunks written since are discarded: at once, or with the block
 //	     │  settings of then            ◄─────────────────────┤   if a result that may read them is still open
 //	     │  cursors of then stay, where they have read to;    ┤ cursors and results since are gone
-//	     │  DuckDB: no way back to then ◄─────────────────────┘ begun anew if an error has spoilt its transaction
+//	     │  DuckDB: no way back to then ◄─────────────────────┘ begun again if an error has aborted its transaction
 //
-// DuckDB has no savepoints, and an error while a statement runs spoils its whole transaction. Ours holds nothing but names that are
-// shown anew, and changes of temporary objects. So all goes back but those: ROLLBACK TO is refused (0A000), and the block stays
-// failed, if temporary objects were changed since the savepoint, or at all in the block when the transaction is spoilt.
+// DuckDB has no savepoints, and an error while a statement runs aborts its whole transaction. That holds only names,
+// which are shown again, and changes of temporary objects. All goes back except those: ROLLBACK TO is refused (0A000)
+// and the block stays failed if temporary objects were changed since the savepoint, or ever in an aborted transaction.
 type savepoint struct {
 	name      string
 	settings  configuration.Values
@@ -146,7 +146,7 @@ func (s *Session) abandonSince(b *block, p *savepoint) {
 	}
 }
 
-// readSince reports whether somebody may still look at rows that were written since the savepoint.
+// readSince reports whether an open result may still read rows that were written since the savepoint.
 func (b *block) readSince(p *savepoint) bool {
 	for _, started := range b.open {
 		if started > p.started {
@@ -158,15 +158,15 @@ func (b *block) readSince(p *savepoint) bool {
 
 // rollbackDuckTo makes DuckDB's transaction usable again.
 func (s *Session) rollbackDuckTo(b *block, p *savepoint) error {
-	spoilt := s.conn.Exec("SELECT 1") != nil
+	aborted := s.conn.Exec("SELECT 1") != nil
 	switch {
 	case b.temporary > p.temporary:
 		return sqlerror.New("0A000", "cannot roll back to savepoint %q: temporary objects were changed since", p.name).
 			WithHint("ROLLBACK the whole transaction; temporary tables can be changed outside of savepoints.")
-	case spoilt && b.temporary > 0:
-		return sqlerror.New("0A000", "cannot roll back to savepoint %q: an error has spoilt what the transaction did to temporary objects", p.name).
+	case aborted && b.temporary > 0:
+		return sqlerror.New("0A000", "cannot roll back to savepoint %q: an error has undone the transaction's changes of temporary objects", p.name).
 			WithHint("ROLLBACK the whole transaction; temporary tables can be changed before BEGIN.")
-	case !spoilt:
+	case !aborted:
 		return nil
 	}
 	err := s.conn.Exec("ROLLBACK")
@@ -191,9 +191,9 @@ func (b *block) began(rows *Rows) {
 	rows.block = b
 }
 
-// What SET and SAVEPOINT make a session keep is charged before. Values are shared by the settings, what a transaction
-// brings back, and its savepoints, so that nobody knows when one is gone: what they all take is counted again when the
-// charge has doubled, and when the transaction ends.
+// What SET and SAVEPOINT make a session keep is charged before. The settings, a transaction and its savepoints share
+// values, and no count says when one is gone: what they all take is counted again when the charge has doubled, and when
+// the transaction ends.
 
 const (
 	// savepointLeast and savepointSetting are what a savepoint takes, and for each setting that has a value.

@@ -18,8 +18,8 @@ func fails(t testing.TB, s *engine.Session, state, sql string) {
 	require.Equal(t, state, sqlState(err), "%s: %v", sql, err)
 }
 
-// spoil makes an error while a statement runs, after which DuckDB's transaction is of no use.
-const spoil = "SELECT CAST(word AS INTEGER) FROM (VALUES ('no number')) AS w(word)"
+// aborts fails while it runs, which aborts DuckDB's transaction.
+const aborts = "SELECT CAST(word AS INTEGER) FROM (VALUES ('no number')) AS w(word)"
 
 // E4: what is written after a savepoint is given back by ROLLBACK TO, at once and to the byte.
 func TestRollbackToGivesMemoryBack(t *testing.T) {
@@ -35,7 +35,7 @@ func TestRollbackToGivesMemoryBack(t *testing.T) {
 		"INSERT INTO t SELECT i, 'b' FROM range(5000) r(i)", "UPDATE t SET w = w || '!' WHERE a % 2 = 0", "DELETE FROM t WHERE a > 10",
 		"CREATE TABLE u AS SELECT * FROM t", "CREATE OR REPLACE TABLE t AS SELECT 1 AS other", "TRUNCATE t", "DROP TABLE t",
 	}
-	for _, ending := range []string{"", "; " + spoil, "; SELECT * FROM nowhere"} {
+	for _, ending := range []string{"", "; " + aborts, "; SELECT * FROM nowhere"} {
 		for _, sql := range writes {
 			exec(t, s, sql)
 			if ending != "" {
@@ -125,7 +125,7 @@ func TestCursorsAndSavepoints(t *testing.T) {
 	exec(t, s, "SAVEPOINT one; INSERT INTO t VALUES (100); DECLARE young CURSOR FOR SELECT a FROM t")
 	require.Equal(t, []string{"2"}, rows(t, s, "FETCH old"))
 	require.Equal(t, []string{"0"}, rows(t, s, "FETCH young"))
-	fails(t, s, "22P02", spoil)
+	fails(t, s, "22P02", aborts)
 	exec(t, s, "ROLLBACK TO one")
 	require.Equal(t, []string{"3", "4", "5"}, rows(t, s, "FETCH ALL FROM old"))
 	fails(t, s, "34000", "FETCH young")
@@ -148,7 +148,7 @@ func TestSettingsAndSavepoints(t *testing.T) {
 	exec(t, s, "SET timezone = 'UTC'; CREATE SCHEMA aside; BEGIN; SET timezone = 'Asia/Tokyo'; SAVEPOINT one")
 	exec(t, s, "SET search_path = aside; SET LOCAL timezone = 'America/Lima'; SET application_name = 'x'")
 	at("America/Lima", "aside", "x")
-	fails(t, s, "22P02", spoil)
+	fails(t, s, "22P02", aborts)
 	exec(t, s, "ROLLBACK TO one")
 	at("Asia/Tokyo", "public", "")
 	exec(t, s, "SET LOCAL timezone = 'America/Lima'; SAVEPOINT two; SET application_name = 'y'; SET timezone = 'UTC'; ROLLBACK TO two; SET application_name = 'z'; COMMIT")
@@ -167,26 +167,26 @@ func TestTemporaryObjectsAndSavepoints(t *testing.T) {
 	s := session(t, e)
 	exec(t, s, "CREATE TEMP TABLE kept AS SELECT 1 AS a; CREATE TABLE t AS SELECT 1 AS a")
 
-	// Nothing temporary was changed: whatever spoilt the transaction, all of it is usable again.
+	// Nothing temporary was changed: whatever aborted the transaction, all of it is usable again.
 	exec(t, s, "BEGIN; CREATE TABLE mine AS SELECT 5 AS a; SAVEPOINT one")
-	fails(t, s, "22P02", spoil)
+	fails(t, s, "22P02", aborts)
 	exec(t, s, "ROLLBACK TO one")
 	require.Equal(t, []string{"1"}, rows(t, s, "FROM kept"))
 	require.Equal(t, []string{"5"}, rows(t, s, "FROM mine"))
 	exec(t, s, "INSERT INTO kept SELECT a FROM mine; COMMIT")
 	require.Equal(t, []string{"1", "5"}, rows(t, s, "SELECT a FROM kept ORDER BY a"))
 
-	// Changed before the savepoint: what is refused before it runs spoils nothing.
+	// Changed before the savepoint: a statement refused before it runs aborts nothing.
 	exec(t, s, "BEGIN; INSERT INTO kept VALUES (6); SAVEPOINT one; INSERT INTO t VALUES (2)")
 	fails(t, s, "42P01", "SELECT * FROM nowhere")
 	exec(t, s, "ROLLBACK TO one; COMMIT")
 	require.Equal(t, []string{"3"}, rows(t, s, "SELECT count(*) FROM kept"))
 	require.Equal(t, []string{"1"}, rows(t, s, "SELECT count(*) FROM t"))
 
-	// Changed before, and spoilt; or changed since.
+	// Changed before, and aborted; or changed since.
 	for _, statements := range []string{"DELETE FROM kept; SAVEPOINT one; INSERT INTO t VALUES (3)", "SAVEPOINT one; CREATE TEMP TABLE young AS SELECT 1 AS a; INSERT INTO t VALUES (3)"} {
 		exec(t, s, "BEGIN; "+statements)
-		fails(t, s, "22P02", spoil)
+		fails(t, s, "22P02", aborts)
 		fails(t, s, "0A000", "ROLLBACK TO one")
 		require.Equal(t, engine.Failed, s.Status())
 		fails(t, s, "25P02", "SELECT 1")
@@ -202,13 +202,13 @@ func TestTemporaryObjectsAndSavepoints(t *testing.T) {
 	require.NoError(t, e.CheckSpace(context.Background()))
 }
 
-// E1: the snapshot is still the block's after DuckDB's transaction had to begin anew.
+// E1: the snapshot is still the block's after DuckDB's transaction had to begin again.
 func TestTheSnapshotOutlivesAnError(t *testing.T) {
 	e := open(t)
 	s, other := session(t, e), session(t, e)
 	exec(t, s, "CREATE TABLE t AS SELECT 1 AS a; CREATE TABLE gone AS SELECT 2 AS a; CREATE VIEW v AS SELECT a FROM t; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM t; SAVEPOINT one")
 	exec(t, other, "DROP TABLE gone; CREATE OR REPLACE VIEW v AS SELECT 'late' AS l; INSERT INTO t VALUES (9); CREATE TABLE late AS SELECT 1 AS a")
-	fails(t, s, "22P02", spoil)
+	fails(t, s, "22P02", aborts)
 	exec(t, s, "ROLLBACK TO one")
 	for range 2 {
 		for sql, want := range map[string]string{"FROM t": "1", "SELECT * FROM t": "1", "FROM gone": "2", "SELECT * FROM gone": "2", "FROM v": "1", "SELECT * FROM v": "1"} {

@@ -17,8 +17,8 @@ import (
 	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
-// takers take values from sessions, in all ways that there are; each value that one of them was given is given to
-// nobody else.
+// takers take values from sessions, in all ways that there are; no value is given to
+// two of them.
 func takeValues(t *testing.T, of func(int) *engine.Session, takers, each int) {
 	exec(t, of(0), "CREATE TABLE t (id bigserial, k integer); CREATE SEQUENCE s")
 	var mu sync.Mutex

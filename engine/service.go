@@ -88,8 +88,8 @@ func (e *Engine) VerifyChecksums(ctx context.Context) error {
 }
 
 // Verify compares all replicas of tables' chunks (none named: of all tables) with the checksums they were sealed with,
-// and lists those that are damaged or cannot be had. They are remembered, as if a query had found them: read last, and
-// made anew if the node does that. progress (nil: nobody listens) is called on this goroutine.
+// and lists those that are damaged or cannot be read. They are remembered, as if a query had found them: read last, and
+// rebuilt if the node rebuilds replicas. progress (nil: not reported) is called on this goroutine.
 func (e *Engine) Verify(ctx context.Context, request noderpc.VerifyRequest,
 	progress func(noderpc.Progress)) (noderpc.VerifyResult, error) {
 	ctx, leave, err := e.life.Call(ctx)

@@ -70,7 +70,7 @@ type Session struct {
 	settingsCharge configuration.Charge
 	parked         budget.Lot
 	settings       configuration.Session
-	// meaning tells the settings apart that DuckDB was told of: plans are made for one of them.
+	// meaning identifies the settings that DuckDB has: a plan is made for one meaning.
 	meaning string
 	block   *block            // the open transaction block, nil between transactions
 	seen    *catalog.Contents // by its last statement, of a borrower
@@ -87,7 +87,7 @@ type Session struct {
 	running *Rows
 	// temporary: the session may have temporary objects, which hide tables of the same name.
 	temporary bool
-	// described is what this connection's copy of PostgreSQL's catalogs shows; nil: it must be told again.
+	// described is what this connection's copy of PostgreSQL's catalogs shows; nil: it must be filled again.
 	described *catalog.Contents
 	// seeded: it may have called setseed(), which says what random() gives it from then on.
 	seeded bool
@@ -170,7 +170,7 @@ func (s *Session) Close() error {
 	return nil
 }
 
-// end returns when the session is gone, whoever ends it.
+// end returns when the session is gone, also when another call ends it.
 func (s *Session) end(why error) {
 	if !s.life.End(why) {
 		<-s.life.Gone

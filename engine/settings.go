@@ -16,10 +16,10 @@ import (
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// ServerVersion is what clients are told: the PostgreSQL whose protocol and catalogs we speak.
+// ServerVersion is what clients see: the PostgreSQL whose protocol and catalogs we speak.
 const ServerVersion = "15.0"
 
-// Setting tells a setting's value as SHOW does.
+// Setting returns a setting's value as SHOW does.
 func (s *Session) Setting(name string) (string, error) {
 	if err := s.life.Enter(); err != nil {
 		return "", err
@@ -134,7 +134,7 @@ func (s *Session) restore(b *block, kept *configuration.Values) error {
 	switch {
 	case kept != nil:
 		return s.apply(kept.Clone())
-	case b.told:
+	case b.modesSet:
 		return s.identify()
 	}
 	return nil

@@ -320,8 +320,9 @@ func TestNumericWithoutDigitsIsWarnedOf(t *testing.T) {
 	require.Empty(t, got, "there it is the type's meaning")
 }
 
-// What DateStyle is not told stays, whoever tells it: SET, SET LOCAL, set_config(), a client that begins a session. Compared with a PostgreSQL 15.
-func TestDateStyleKeepsWhatItIsNotTold(t *testing.T) {
+// DateStyle keeps the part that is not set, by SET, SET LOCAL, set_config(), and a client that begins a session.
+// Compared with a PostgreSQL 15.
+func TestDateStyleKeepsWhatIsNotSet(t *testing.T) {
 	t.Parallel()
 	e := open(t)
 	s, err := e.Session(engine.SessionOptions{Settings: map[string]string{"DateStyle": "YMD"}})

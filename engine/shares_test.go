@@ -69,7 +69,7 @@ func TestSuspendedResultsAreBounded(t *testing.T) {
 	require.Zero(t, e.ParkedBytes())
 }
 
-// A statement whose tree would not fit is told so before it is parsed.
+// A statement whose tree would not fit is refused before it is parsed.
 func TestStatementTextIsBounded(t *testing.T) {
 	e, err := engine.Open(context.Background(), engine.Config{
 		Directory: t.TempDir(), RegionDirectory: shmDirectory(t), RegionBytes: 64 << 20, MemoryBytes: 128 << 20, Threads: 1,

@@ -15,8 +15,8 @@ var stands = map[string]string{
 	"anycompatiblenonarray": "integer", "anycompatiblearray": "integer[]", "_text": "text[]", "_int4": "integer[]", "_int8": "bigint[]",
 }
 
-// What pg_proc shows can be called with arguments of the types that it shows, but for the functions by which pg_type says how types are read and
-// written: drivers look those up, and nobody calls them.
+// What pg_proc shows can be called with arguments of the types that it shows, except the functions by which pg_type
+// says how types are read and written: drivers look those up and do not call them.
 func TestFunctionsThatAreShownCanBeCalled(t *testing.T) {
 	t.Parallel()
 	s := session(t, open(t))

@@ -132,7 +132,7 @@ func TestShuffles(t *testing.T) {
 			for range 2 { // planned, and as it was planned
 				require.Equal(t, want, sorted(rows(t, s, sql)), sql)
 			}
-			for limit := range min(len(want), 2) { // rows that nobody reads to the end
+			for limit := range min(len(want), 2) { // rows that are not read to the end
 				r, err := s.Query(t.Context(), sql)
 				require.NoError(t, err)
 				for range limit {
@@ -260,8 +260,8 @@ func TestShufflesThatFail(t *testing.T) {
 	require.Equal(t, alone(t, s, shuffles[0]), sorted(rows(t, s, shuffles[0])))
 }
 
-// A node dies with partitions in its memory, before it has told of them or after: the statement is answered without it, or says whose chunks
-// are missing; and nothing stays with the others.
+// A node dies with partitions in its memory, before it has reported them or after: the statement is answered without
+// it, or says whose chunks are missing; and nothing stays with the others.
 func TestNodeDiesDuringShuffle(t *testing.T) {
 	t.Parallel()
 	for at, table := range map[faults.Point]string{faults.FragmentPublished: "b", faults.StageRan: "mine"} { // of mine nothing lies on the node that dies

@@ -31,7 +31,7 @@ import (
 )
 
 // Statement is a prepared statement of a session. It may be executed again; when the catalog has changed meanwhile it
-// is planned anew.
+// is replanned.
 type Statement struct {
 	session   *Session
 	parsed    *statement.Statement
@@ -56,7 +56,7 @@ type Statement struct {
 	args      []any              // of the statement that it is made of, for them
 	planned   *snapshot.View     // what the plan was made for, for its first execution, if that comes at once
 
-	planText  string // that a plan which was dropped is made anew of; empty: it is not dropped
+	planText  string // from which a dropped plan is made again; empty: it is not dropped
 	used      uint64 // when, of its session's statements
 	bytes     int64  // charged for it without its plan
 	planBytes int64  // charged for its plan
@@ -161,8 +161,8 @@ func (s *Session) probe(ctx context.Context, read *lex.Text, in string) (*Statem
 	return st, nil
 }
 
-// Fail makes an open transaction block a failed one: PostgreSQL's clients rely on it. Whoever stands between the session and its
-// client calls it for errors of its own.
+// Fail makes an open transaction block a failed one: PostgreSQL's clients rely on it. The server between the session
+// and its client calls it for its own errors.
 func (s *Session) Fail() {
 	if s.life.Enter() == nil {
 		defer s.life.Leave()
@@ -256,10 +256,10 @@ func (st *Statement) Text() string { return st.parsed.Text }
 // Schema describes the rows, nil when the statement returns none.
 func (st *Statement) Schema() *arrow.Schema { return st.schema }
 
-// Origins tells which columns of tables and views the columns of Schema are, as the system catalogs name them; nil: none is.
+// Origins says which columns of tables and views those of Schema are, as the system catalogs name them; nil: none.
 func (st *Statement) Origins() []typing.Origin { return st.origins }
 
-// Close forgets the statement. It goes with its session if nobody closes it.
+// Close forgets the statement. Without Close it goes with its session.
 func (st *Statement) Close() error {
 	if s := st.session; s.life.EnterToClose() {
 		defer s.life.Leave()
@@ -308,7 +308,7 @@ func (st *Statement) Execute(ctx context.Context, args []any) (*Rows, error) {
 		return nil, err
 	}
 	rows.session = s
-	rows.told = func(err error) error { return st.written.Place(s.cause(ctx, err)) }
+	rows.causeOf = func(err error) error { return st.written.Place(s.cause(ctx, err)) }
 	if rows.fetch == nil { // many do not close a result without rows
 		done()
 		return rows, nil
@@ -476,7 +476,7 @@ func (st *Statement) setPlan(plan *query) {
 	st.plan, st.params = plan, plan.Params
 }
 
-// replan makes the plan anew when the catalog has moved on, and gives what it sees; the caller releases that.
+// replan makes the plan again when the catalog has moved on, and returns what it sees; the caller releases that.
 func (st *Statement) replan(ctx context.Context) (*snapshot.View, error) {
 	s := st.session
 	v := st.planned
@@ -621,8 +621,8 @@ func (st *Statement) hurried(ctx context.Context) (context.Context, context.Canc
 // EndsBlock reports whether the statement is COMMIT or ROLLBACK, which statement_timeout does not bound.
 func (st *Statement) EndsBlock() bool { return statement.EndsBlock(st.parsed.Head) }
 
-// MayBeGivenUp reports whether the statement leaves nothing behind when its Outcome is to fail, but a block that fails
-// with it: it reads, writes tables, or makes a cursor or a prepared statement.
+// MayBeGivenUp reports whether the statement leaves nothing behind but a failed block when its Outcome is to fail: it
+// reads, writes tables, or makes a cursor or a prepared statement.
 func (st *Statement) MayBeGivenUp() bool {
 	if _, runs := st.parsed.Head.(*statement.Execute); runs {
 		return st.inner != nil && st.inner.MayBeGivenUp()
@@ -631,19 +631,18 @@ func (st *Statement) MayBeGivenUp() bool {
 	return statement.MayBeGivenUp(st.parsed.Head) && (declares || !st.Sets())
 }
 
-// Prompt reports whether an execution of the statement asks DuckDB for nothing, unless it is to be planned anew:
-// Arrow's kernels look between chunks whether their context has ended, and who has rows to insert looks while he waits
-// for others.
+// Prompt reports whether an execution of the statement does not call DuckDB, unless it is to be replanned: Arrow's
+// kernels look between chunks whether their context has ended, and an INSERT looks while it waits for others.
 func (st *Statement) Prompt() bool {
 	_, reads := st.parsed.Head.(*statement.Select)
 	return st.plan == nil && st.constant || reads && st.plan != nil && st.plan.compute != nil
 }
 
-// Overdue are the places of such statements, for who answers clients.
+// Overdue are the places of statements that were left behind (LeaveBehind), for the server.
 func (e *Engine) Overdue() *overdue.Places { return e.overdue }
 
-// LeaveBehind is for who answers the session's client, for such a reason, while a call of the session does not return: sql,
-// which began at a time, is listed at a place that was taken before (Engine.Overdue). Other sessions' statements are
+// LeaveBehind is for the server that answers the session's client while a call of the session does not return: sql,
+// which began at since, is listed at a place that was taken before (Engine.Overdue). Other sessions' statements are
 // planned without waiting for it. over is called when the call has returned; both may be called from any goroutine.
 func (s *Session) LeaveBehind(sql string, since time.Time, reason error) (over func()) {
 	s.turn.Abandon()

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Which names are temporary is asked of DuckDB, and a statement that is not told means nothing, rather than the table that all sessions
-// share and that is called the same.
+// DuckDB says which names are temporary. A statement that gets no answer fails, rather than use the table of the same
+// name that all sessions share.
 func TestTemporaryNamesThatAreNotKnown(t *testing.T) {
 	t.Parallel()
 	s := session(t, open(t))

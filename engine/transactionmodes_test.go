@@ -10,8 +10,8 @@ import (
 	"github.com/csmsql/csmsql/engine"
 )
 
-// told runs a statement and gives its error with its state; empty: there is none.
-func told(s *engine.Session, sql string) string {
+// errorOf runs a statement and returns its error with its state; empty: there is none.
+func errorOf(s *engine.Session, sql string) string {
 	if _, err := s.Exec(context.Background(), sql); err != nil {
 		return sqlState(err) + " " + err.Error()
 	}
@@ -66,17 +66,17 @@ func TestTransactionModes(t *testing.T) {
 		"SELECT set_config('transaction_read_only', 'off', true)": "25001 transaction read-write mode must be set before any query",
 	} {
 		exec(t, s, "SAVEPOINT a")
-		require.Equal(t, want, told(s, sql))
+		require.Equal(t, want, errorOf(s, sql))
 		exec(t, s, "ROLLBACK TO a")
 	}
 	exec(t, s, "ROLLBACK; BEGIN; SELECT * FROM t; SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SAVEPOINT b; SET TRANSACTION READ ONLY")
-	require.Equal(t, "25006 cannot execute INSERT in a read-only transaction", told(s, "INSERT INTO t VALUES (2)"))
+	require.Equal(t, "25006 cannot execute INSERT in a read-only transaction", errorOf(s, "INSERT INTO t VALUES (2)"))
 	exec(t, s, "ROLLBACK TO b")
 	require.Equal(t, "read committed off off", modes())
 	exec(t, s, "INSERT INTO t VALUES (2); COMMIT")
-	require.Equal(t, "0A000 DEFERRABLE means nothing to a transaction that is not SERIALIZABLE READ ONLY", told(s, "BEGIN DEFERRABLE"))
+	require.Equal(t, "0A000 DEFERRABLE means nothing to a transaction that is not SERIALIZABLE READ ONLY", errorOf(s, "BEGIN DEFERRABLE"))
 	require.Equal(t, engine.Idle, s.Status())
-	require.Equal(t, "25P01 COMMIT AND CHAIN can only be used in transaction blocks", told(s, "COMMIT AND CHAIN"))
+	require.Equal(t, "25P01 COMMIT AND CHAIN can only be used in transaction blocks", errorOf(s, "COMMIT AND CHAIN"))
 	require.Empty(t, notices)
 	exec(t, s, "SET TRANSACTION READ ONLY")
 	require.Equal(t, []string{"25P01 SET TRANSACTION can only be used in transaction blocks"}, notices)
@@ -104,7 +104,7 @@ func TestReadOnlyTransactions(t *testing.T) {
 	} {
 		for sql, command := range writes {
 			exec(t, s, way[0])
-			require.Equal(t, "25006 cannot execute "+command+" in a read-only transaction", told(s, sql), "%s; %s", way[0], sql)
+			require.Equal(t, "25006 cannot execute "+command+" in a read-only transaction", errorOf(s, sql), "%s; %s", way[0], sql)
 			exec(t, s, way[1])
 		}
 		exec(t, s, way[0])

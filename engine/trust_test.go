@@ -8,8 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestErrorsOfBytesThatAreAnothersByNow: a lender that began anew may have written over what a snapshot of before still names. A statement
-// that meets something that makes no sense there says that the lender began anew, which can be repeated, and not that a chunk is damaged.
+// TestErrorsOfBytesThatAreAnothersByNow: a lender that has restarted may have written over what an earlier snapshot
+// still names. A statement that reads nonsense there fails because the lender has restarted, which can be repeated, and
+// does not call the chunk damaged.
 func TestErrorsOfBytesThatAreAnothersByNow(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 2)

@@ -15,7 +15,8 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// flipUnseen changes one bit of a table's first value, in memory, through a map that stays until the test ends: nobody sees that somebody stored there.
+// flipUnseen changes one bit of a table's first value, in memory, through a map that stays until the test ends: no
+// watcher sees the store.
 func flipUnseen(t *testing.T, s *engine.Session, spec memregion.Spec, table string) (at int64) {
 	t.Helper()
 	at, err := strconv.ParseInt(rows(t, s, "SELECT position FROM csm.chunks WHERE name = '"+table+"'")[0], 10, 64)
@@ -81,7 +82,7 @@ func TestVerification(t *testing.T) {
 			if found {
 				requireDamaged(t, s, "alone")
 			} else {
-				require.Equal(t, []string{wrongSum}, rows(t, s, summed), "this process wrote it, and nobody was seen to alter it")
+				require.Equal(t, []string{wrongSum}, rows(t, s, summed), "this process wrote it, and no alteration was seen")
 			}
 		})
 	}
@@ -89,7 +90,7 @@ func TestVerification(t *testing.T) {
 	require.Equal(t, "22023", sqlState(err), "%v", err)
 }
 
-// An attached process compares as it was told, whatever its node does.
+// An attached process compares as it is configured, whatever its node does.
 func TestVerificationOfAnAttachedProcess(t *testing.T) {
 	directory := t.TempDir()
 	e, err := engine.Open(context.Background(), engine.Config{Directory: directory, RegionDirectory: shmDirectory(t), RegionBytes: 64 << 20, Node: "alone", Fabric: memregion.FabricShm, Verify: engine.VerifyOff})
@@ -117,7 +118,8 @@ func TestVerificationOfAnAttachedProcess(t *testing.T) {
 	require.Equal(t, "22023", sqlState(err), "%v", err)
 }
 
-// Whoever checks a table looks at the memory, and not at what the machine's caches have kept of it since it was read and found right.
+// A check of a table reads the memory, and not what the machine's caches have kept of it since it was read and
+// verified.
 func TestACheckLooksAtTheMemory(t *testing.T) {
 	eachIncoherent(t, func(t *testing.T, fabric memregion.FabricKind) {
 		e := open(t, onFabric(fabric))

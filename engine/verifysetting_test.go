@@ -36,7 +36,7 @@ func TestVerificationOfASession(t *testing.T) {
 		engine.VerifyOff: {
 			{"", "", true, false},
 			{"", always, true, true},
-			{"", first, true, true}, // nobody has compared it, although it was read
+			{"", first, true, true}, // it was not compared, although it was read
 			{"", "SET csm.verify = auto", false, false},
 			{always, "", true, true},
 			{always, "RESET csm.verify", true, false},

@@ -19,7 +19,7 @@ func failing(s *engine.Session, sql string) error {
 }
 
 // A view reads what its names meant when it was made: not what its own schema has, not what is made later, whatever search_path or temporary
-// tables whoever asks it has.
+// tables the reading session has.
 func TestViewNamesAreBound(t *testing.T) {
 	e := open(t)
 	s, other := session(t, e), session(t, e)
@@ -83,7 +83,7 @@ func TestViewDefinitionIsBound(t *testing.T) {
 	require.Equal(t, definition("aside.w"), definition("again"))
 }
 
-// A view that reads a temporary object is temporary; nobody else's rows change by it.
+// A view that reads a temporary object is temporary; other sessions' rows do not change by it.
 func TestViewOfTemporaryIsTemporary(t *testing.T) {
 	e := open(t)
 	var notices []string
@@ -183,7 +183,8 @@ func TestViewsFollowRenamedTables(t *testing.T) {
 	same("another")
 }
 
-// A view of a catalog that was written before names were bound keeps its text, which means what it meant; made anew, it is bound.
+// A view of a catalog that was written before names were bound keeps its text, which means what it meant; recreated, it
+// is bound.
 func TestViewsOfFormerCatalogs(t *testing.T) {
 	s := session(t, open(t))
 	exec(t, s, "CREATE SCHEMA aside; CREATE TABLE t AS SELECT 'public' AS a; CREATE TABLE aside.t AS SELECT 'aside' AS a")

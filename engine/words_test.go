@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What DuckDB finds wrong is told in PostgreSQL's words, by which people, and tools that read messages, know it.
+// DuckDB's errors are reported in PostgreSQL's words, which people and tools that read messages know.
 func TestErrorsInPostgresWords(t *testing.T) {
 	t.Parallel()
 	s := session(t, open(t))

@@ -199,7 +199,7 @@ func TestErrorsOfWorkersAreThoseOfTheNode(t *testing.T) {
 	exec(t, s, "CREATE TABLE t AS SELECT i FROM range(10) r(i)")
 	for _, sql := range []string{
 		"SELECT sum(j) FROM t", "SELECT uper('a')", "SELECT CAST('x' || i AS int) FROM t", "SELECT 1 + FROM t", "SELECT sum(i FROM t", "SELECT * FROM nothing WHERE upper('a') = 'A'",
-		"SELECT read_text('/etc/passwd')", "SELECT * FROM read_text('/etc/passwd')", "SELECT * FROM read_text('" + filepath.Join(e.Directory(), "csmsql.sock") + "')", "SELECT error('told')",
+		"SELECT read_text('/etc/passwd')", "SELECT * FROM read_text('/etc/passwd')", "SELECT * FROM read_text('" + filepath.Join(e.Directory(), "csmsql.sock") + "')", "SELECT error('raised')",
 	} {
 		exec(t, s, "ROLLBACK")
 		_, gone := tryRows(s, sql)
@@ -325,7 +325,7 @@ func TestAResultIsParkedForTheNextStatement(t *testing.T) {
 	require.NoError(t, r.Err())
 	r.Release()
 	require.Equal(t, int64(100000), n)
-	// Another session's that nobody reads does not keep it out either.
+	// An unread result of another session does not keep it out either.
 	slow := session(t, e)
 	r, err = slow.Query(context.Background(), "SELECT i, repeat('x', 100) FROM t")
 	require.NoError(t, err)
@@ -369,8 +369,8 @@ func TestWhatWorkersCannotBeIsRefused(t *testing.T) {
 	_, err = engine.AttachWith(context.Background(), "/nowhere", engine.Config{Workers: workers})
 	require.Equal(t, "0A000", stateOf(err))
 	config.MemoryBytes, config.Node = 1<<30, "n0"
-	config.Cluster = &engine.Cluster{Endpoints: []string{"unix://" + filepath.Join(t.TempDir(), "nobody")}, Address: "/nowhere"}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // nobody is there to join
+	config.Cluster = &engine.Cluster{Endpoints: []string{"unix://" + filepath.Join(t.TempDir(), "none")}, Address: "/nowhere"}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // there is no cluster to join
 	defer cancel()
 	_, err = engine.Open(ctx, config)
 	require.Equal(t, "0A000", stateOf(err), "%v", err)
@@ -440,7 +440,7 @@ func TestQueriesOfWorkersAreRemembered(t *testing.T) {
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t AS SELECT i FROM range(1000) r(i)")
 	rows(t, s, "SELECT sum(i * i) FROM t")
-	_, err := tryRows(s, "SELECT error('told')")
+	_, err := tryRows(s, "SELECT error('raised')")
 	require.Error(t, err)
 	require.Equal(t, []string{"SELECT sum(i * i) FROM t|1|true|0"}, rows(t, s, "SELECT query, rows, bytes_local > 0, bytes_remote FROM csm.queries WHERE query LIKE '%sum(i * i)%' AND query NOT LIKE '%csm%'"))
 }

@@ -149,8 +149,8 @@ func (r *workerRows) Read() (local, remote int64) {
 // Close implements worker.Rows.
 func (r *workerRows) Close() { r.rows.close() }
 
-// prepare gives the statement that the node means, planned for its snapshot. One that the worker has is planned
-// anew when it is executed, if it must be.
+// prepare gives the statement that the node means, planned for its snapshot. One that the worker has is
+// replanned when it is executed, if it must be.
 func (w *workerSide) prepare(ctx context.Context, asked *worker.Statement, notice func(worker.Notice)) (*workerStatement, error) {
 	if err := w.engine.borrower.Follow(ctx, asked.Record, catalog.Revision(asked.Revision)); err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine"
 )
 
-// TestWritersTogether: all kinds of writers at once, beside ALTER TABLE and VACUUM; what each was told is true.
+// TestWritersTogether: all kinds of writers at once, beside ALTER TABLE and VACUUM; what was reported to each is true.
 func TestWritersTogether(t *testing.T) {
 	t.Parallel()
 	t.Run("one node", func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestWritersTogether(t *testing.T) {
 
 const togetherAccounts = 100
 
-// together are sessions that write to three tables, and what they were told.
+// together are sessions that write to three tables, and what was reported to them.
 type together struct {
 	t           *testing.T
 	session     func() *engine.Session
@@ -133,7 +133,7 @@ func (g *together) increment(s *engine.Session, r *rand.Rand) error {
 		_, err = s.Exec(g.t.Context(), text)
 	}
 	if err == nil && tag != "UPDATE 1" {
-		err = fmt.Errorf("it was told %s", tag)
+		err = fmt.Errorf("the command tag is %s", tag)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", text, err)
@@ -180,7 +180,7 @@ func (g *together) logger(number int) func(s *engine.Session, r *rand.Rand) erro
 	}
 }
 
-// alter changes columns that nobody else names, and folds.
+// alter changes columns that no other writer names, and folds.
 func (g *together) alter(s *engine.Session, r *rand.Rand) error {
 	table, column := []string{"account", "log", "counter"}[r.IntN(3)], fmt.Sprint("c", r.IntN(3))
 	text := []string{

@@ -109,7 +109,7 @@ func (f *arena) run(otherwise time.Duration) {
 	}
 	f.t.Logf("seeds %d to %d: %v", first, seed-1, all)
 	require.Greater(f.t, all.Transactions[anomaly.Committed], 2*all.Transactions[anomaly.Aborted]/3, "hardly anything is committed")
-	require.Positive(f.t, all.States["40001"], "nobody met anybody")
+	require.Positive(f.t, all.States["40001"], "no transaction met another one")
 	require.ElementsMatch(f.t, workload.Tables(), slices.Collect(maps.Keys(all.Appended)), "a table has no values")
 	require.Greater(f.t, all.Values, all.Transactions[anomaly.Committed], "hardly anything is read")
 }

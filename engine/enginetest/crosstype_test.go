@@ -118,8 +118,8 @@ func (c *crossed) constant(random *rand.Rand, p [2]string) string {
 		"{op}", pick(random, []string{"=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM"})).Replace(fmt.Sprintf(pick(random, crossConstants), c.tables[p[0]]))
 }
 
-// ask compares an answer with the twin's. What some values cannot be made DuckDB finds when it comes to them: which error or none a side
-// gives is nobody's promise, but a side that errs must be told so by values (class 22).
+// ask compares an answer with the twin's. DuckDB finds values that cannot be cast when it comes to them: neither side
+// promises which error it gives, or any, but an error must be one of values (class 22).
 func (c *crossed) ask(t *testing.T, ask func(sql string) outcome, sql string) (compared bool) {
 	want := newParted(c.twin).single(sql, nil)
 	got := ask(sql)

@@ -108,7 +108,7 @@ func TestDifferential(t *testing.T) {
 		}
 	}
 	t.Logf("seeds %d to %d: %d queries, %d of them refused by both, %d answers compared, %d by the Arrow kernels", first, seed-1, r.queries, r.refused, r.compared, r.kernels)
-	require.Less(t, r.refused*3, r.queries, "the grammar makes too much that nobody can answer")
+	require.Less(t, r.refused*3, r.queries, "the grammar makes too much that neither side can answer")
 }
 
 func limits(t *testing.T, otherwise time.Duration) (duration time.Duration, seed uint64) {

@@ -145,7 +145,7 @@ func describeLayouts(p *parted) string {
 	return b.String()
 }
 
-// scatter lays every table out anew: on some nodes, by rows in runs or at random, or by hash of some columns.
+// scatter places every table again: on some nodes, by rows in runs or at random, or by hash of some columns.
 func (p *parted) scatter(w *world, random *rand.Rand) error {
 	all := nodeNames(5)[:2+random.IntN(4)]
 	for _, t := range w.tables {

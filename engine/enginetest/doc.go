@@ -5,9 +5,8 @@
 //	   └──► query (a tree of pieces) ────────────────────────────────────────────────┘
 //	                                              no ─► shrink: fewer pieces, rows, tables, chunks ─► a script to paste
 //
-// The engine leaves rows and chunks out, shows text as ENUM and lends numbers of scans to several occurrences, all on
-// the word of what exec/plan proved. A wrong hint is a wrong answer and nothing else would tell: so DuckDB without any
-// hint is the twin.
+// The engine leaves rows and chunks out, shows text as ENUM and lends numbers of scans to several occurrences, all by
+// what exec/plan proved. A wrong hint is a wrong answer without any other sign. So DuckDB without any hint is the twin.
 //
 // Plans for several nodes (exec/plan/distribute) are asked the same way before there is a cluster to run them on:
 //
@@ -30,23 +29,22 @@
 // were answered by several nodes is counted. A twin that does not come back from a statement is left to itself, said
 // and counted, and there is a new one.
 //
-// Where two answers of the engine must fit together, nobody needs a twin (SQLancer's ideas, TestOracles):
+// Where two answers of the engine must fit together, no twin is needed (SQLancer's ideas, TestOracles):
 //
 //	seed ─► database, condition p ─┬─► a query ───────────────────────────────────────────────────────┐ equal rows?
 //	                               ├─► the same WHERE p, WHERE NOT p, WHERE p IS NULL, together ──────┤
 //	                               └─► count(*) … WHERE p, and the sum of p's truth over all rows ────┘ equal counts?
 //
-// Where what is in question is who saw what when, histories are held against what their transactions' levels promise
-// (TestAnomalies, package anomaly):
+// Isolation is tested by histories, which are checked against the levels of their transactions (TestAnomalies, package
+// anomaly):
 //
 //	seed ─► sessions, on one node or three: BEGIN … COMMIT of appends and reads ─► history ─► any anomaly?
 //
-// What is only there to be faster is left out, one at a time (csm.disable), and every estimate is made 0, 1 and 10^9
-// (Config.Guesses): no answer may change. Tables of every type that DuckDB compares meet each other, over a third one,
-// too.
+// Optimizations are left out, one at a time (csm.disable), and every estimate is made 0, 1 and 10^9 (Config.Guesses):
+// no answer may change. Tables of every type that DuckDB compares meet each other, over a third one, too.
 //
-// And whether all this can tell right from wrong: some forty faults of the kind that were found and mended are put into
-// the program, one at a time, and TestSurface must find each (TestMutants).
+// The tests are tested: some forty faults of the kinds that were found and fixed are put into the program, one at a
+// time, and TestSurface must find each (TestMutants).
 //
 // # Words
 //

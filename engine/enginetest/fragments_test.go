@@ -250,7 +250,7 @@ func relationOfStage(schema *arrow.Schema, name string) *plan.Relation {
 	return r
 }
 
-// seenFrom is the whole table with its rows in an order that only that node sees: nobody promises one.
+// seenFrom is the whole table with its rows in an order that only that node sees: no order is promised.
 func (p *parted) seenFrom(r *plan.Relation, node string) string {
 	name := duckdb.QuoteIdentifier("seen " + strings.ToLower(r.Name) + " " + node)
 	if p.views[name] != r {
@@ -432,7 +432,7 @@ func sameAnswer(got, want outcome, ordered bool) string {
 	return loose(got).differs(loose(want), ordered)
 }
 
-// ownFault: DuckDB 1.5 trips over itself on some joins of small tables, whoever asks.
+// ownFault reports whether DuckDB 1.5 has failed inside, as it does on some joins of small tables, also without us.
 func (o outcome) ownFault() bool {
 	return o.state == "XX000" && strings.Contains(o.message, "Failed to bind column reference")
 }

@@ -58,7 +58,7 @@ func TestABlockSeesItsSnapshot(t *testing.T) {
 	require.Equal(t, []string{"4"}, collected(prepared.Query(context.Background())).rows)
 }
 
-// E1, E4: what a block did is seen by itself at once, by others after COMMIT, by nobody after ROLLBACK.
+// E1, E4: what a block did is seen by itself at once, by others after COMMIT, by none after ROLLBACK.
 func TestABlocksOwnChanges(t *testing.T) {
 	e := openEngine(t)
 	s, other := openSession(t, e), openSession(t, e)
@@ -89,7 +89,7 @@ func TestABlocksOwnChanges(t *testing.T) {
 	s.counts(t, "aside.t", "1")
 }
 
-// E1: a table made anew in a block has its new columns there.
+// E1: a table recreated in a block has its new columns there.
 func TestReplacingInABlock(t *testing.T) {
 	e := openEngine(t)
 	s := openSession(t, e)

@@ -32,8 +32,8 @@ type metamorphic struct {
 	bySize                                   map[int]int
 }
 
-// TestMetamorphic: whatever the query, however many nodes there are, wherever rows lie, whatever seems worth splitting and
-// whoever is asked: the answer is the single node's (E1; the planner's D1, D3 to D5, D7).
+// TestMetamorphic: for every query, number of nodes, placement of rows, cut-off and coordinator, the answer is the
+// single node's (E1; the planner's D1, D3 to D5, D7).
 func TestMetamorphic(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a cluster takes some seconds")

@@ -68,8 +68,8 @@ var mutants = []mutant{
 	{"filter-of-the-preserved", "ThreeNodes", "exec/plan/distribute/shuffle.go", "case pg.JoinType_JOIN_LEFT:\n\t\treturn preserves(f.Left, it)", "case pg.JoinType_JOIN_LEFT:\n\t\tif ON {\n\t\t\treturn preserves(f.Left, it) || preserves(f.Right, it)\n\t\t}\n\t\treturn preserves(f.Left, it)"},
 }
 
-// TestMutants: TestSurface finds every mutant within the time that CSMSQL_MUTANTS gives for each. One program has them all; which of them is
-// on, it is told when it runs.
+// TestMutants: TestSurface finds every mutant within the time that CSMSQL_MUTANTS gives for each. One program has them
+// all; a run selects which of them is on.
 func TestMutants(t *testing.T) {
 	text := os.Getenv("CSMSQL_MUTANTS")
 	if text == "" {

@@ -58,7 +58,7 @@ func openNodes(t *testing.T) *nodes {
 	return c
 }
 
-// resize lets nodes join or leave until there are n. Whoever leaves takes its tables along.
+// resize lets nodes join or leave until there are n. A node that leaves takes its tables along.
 func (c *nodes) resize(n int) {
 	for len(c.list) < n {
 		c.grow()
@@ -117,7 +117,7 @@ func (c *nodes) requireEmpty() {
 	require.EventuallyWithT(c.t, func(t *assert.CollectT) {
 		for _, node := range c.list {
 			for _, r := range node.engine.Status(noderpc.Frontend{}).Regions {
-				require.Zero(t, r.Used, "%s holds %d extents that nobody knows of", node.name, r.Extents)
+				require.Zero(t, r.Used, "%s holds %d unowned extents", node.name, r.Extents)
 			}
 		}
 	}, 20*time.Second, 10*time.Millisecond)

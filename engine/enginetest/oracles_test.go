@@ -118,7 +118,8 @@ func (r *relationship) statements() (whole string, parts []string) {
 	return whole, parts
 }
 
-// harmless is what says nothing of the relationship: nobody can answer, data errors depend on the order of evaluation, or a side ran out of memory.
+// harmless reports whether the outcome says nothing of the relationship: no side can answer, a data error depends on
+// the order of evaluation, or a side ran out of memory.
 func (o outcome) harmless(side asked) bool {
 	return o.tooLarge() || o.state == failedInside || strings.HasPrefix(o.state, "22") || strings.HasPrefix(o.state, "42") || strings.HasPrefix(o.state, "0A") || side.partial && strings.Contains(o.message, "Arrow-kernel backend cannot run this")
 }
@@ -273,7 +274,7 @@ func (f *surface) reportRelationship(seed uint64, d *database, rel *relationship
 	f.t.Errorf("%s, seed %d (CSMSQL_SEED=%[2]d), %s, by %s:\n%s;\n%s;\n-- against\n%s;\n%s", f.name, seed, rel.kind, side.name, strings.Join(d.script(), ";\n"), whole, strings.Join(parts, ";\n"), found)
 }
 
-// What DuckDB contradicts itself in is told from what only we do, also where columns have no names: it takes the row whose
+// DuckDB's own contradictions are distinguished from ours, also where columns have no names: it takes the row whose
 // list is less than no list for one that WHERE keeps neither with the condition nor without it.
 func TestContradictionsOfDuckDB(t *testing.T) {
 	f := openOneNode(t)

@@ -34,8 +34,8 @@ var makeOwnNames = []string{
 	"CREATE OR REPLACE TABLE changed AS SELECT 'z' AS b, 2 AS c", "INSERT INTO base VALUES (2)",
 }
 
-// E1: what a block made, replaced and dropped has in the block the meaning that it has after COMMIT, whoever parses the text; for others,
-// and after ROLLBACK, it never was.
+// E1: what a block made, replaced and dropped has in the block the meaning that it has after COMMIT, in every parser;
+// for others, and after ROLLBACK, it never was.
 func TestNamesMadeInABlock(t *testing.T) {
 	e := openEngine(t)
 	s, other := openSession(t, e), openSession(t, e)

@@ -16,7 +16,7 @@ type marked struct {
 }
 
 // Against a model, a stack of what the names meant: nested savepoints of few names, statements of all kinds, errors of both kinds (what
-// is refused, what fails while it runs), and somebody else who never sees anything of it.
+// is refused, what fails while it runs), and another session that never sees anything of it.
 func TestSavepointsModel(t *testing.T) {
 	e := openEngine(t)
 	s, other := openSession(t, e), openSession(t, e)

@@ -106,7 +106,7 @@ func TestSearchPathReachesDuckDB(t *testing.T) {
 	}
 }
 
-// A prepared statement is planned anew when the path leads elsewhere.
+// A prepared statement is replanned when the path leads elsewhere.
 func TestSearchPathAndPlans(t *testing.T) {
 	e := openEngine(t)
 	s, other := openSession(t, e), openSession(t, e)

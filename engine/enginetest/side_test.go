@@ -127,7 +127,7 @@ func rowsOf(b arrow.RecordBatch) (out []string) {
 	return out
 }
 
-// cell is a value as text; -0 is 0, for which of the two an aggregate shows is nobody's promise.
+// cell is a value as text; -0 is 0: an aggregate may show either of the two.
 func cell(a arrow.Array, i int) string {
 	if a.IsNull(i) {
 		return "NULL"
@@ -203,7 +203,8 @@ func openNative(t testing.TB, threads int) *native {
 	return n
 }
 
-// ask has the twin work at a statement, in a goroutine that touches nothing but the twin: should it not come back, it is nobody's.
+// ask has the twin work at a statement, in a goroutine that touches nothing but the twin: if it does not come back, it
+// is abandoned.
 func (n *native) ask(sql string, work func() outcome) outcome {
 	if n.gone == "" {
 		done := make(chan outcome, 1)

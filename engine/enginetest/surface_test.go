@@ -150,13 +150,13 @@ func (f *surface) run(otherwise time.Duration) {
 		f.t.Logf("%v; the nodes' log: %v", f.plans, &f.nodes.log)
 		require.GreaterOrEqual(f.t, f.plans.split*5, f.plans.asked, "too few answers come from several nodes for this test to mean anything")
 	}
-	require.Less(f.t, f.seen.refused*3, f.seen.queries+10, "the grammar makes too much that nobody can answer")
+	require.Less(f.t, f.seen.refused*3, f.seen.queries+10, "the grammar makes too much that neither side can answer")
 }
 
 // goneMost bounds how many twins are left to themselves: each of them keeps a processor.
 const goneMost = 3
 
-// revive opens all anew after a fatal error of DuckDB's, and a twin after one that did not come back.
+// revive opens everything again after a fatal error of DuckDB's, and a twin after one that did not come back.
 func (f *surface) revive(seed uint64) {
 	if f.twin.gone != "" {
 		f.seen.gone++
@@ -167,7 +167,7 @@ func (f *surface) revive(seed uint64) {
 	if f.dead == "" {
 		return
 	}
-	f.t.Logf("%s, seed %d: DuckDB does not go on, all is opened anew: %s", f.name, seed, f.dead)
+	f.t.Logf("%s, seed %d: DuckDB does not go on, everything is opened again: %s", f.name, seed, f.dead)
 	seen, reopen, plans := f.seen, f.reopen, f.plans
 	*f = *reopen(f.t)
 	f.seen, f.reopen, f.plans = seen, reopen, plans
@@ -269,7 +269,8 @@ func (o outcome) rounded(factor float64) outcome {
 	return o
 }
 
-// Floats that differ in their last bits are equal where the order of a sum is nobody's, also those that lie between two of seven digits.
+// Floats that differ in their last bits are equal where the order of a sum is not defined, also those that lie between
+// two of seven digits.
 func TestLooseAnswers(t *testing.T) {
 	f := &surface{}
 	for _, c := range []struct {

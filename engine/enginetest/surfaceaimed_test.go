@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Queries that are aimed: plain conditions on columns of base tables, and joins in a row by keys, are what the planner proves things from.
-// Whatever it proves too much of shows as a row that is missing, so that rows are told by their ids and counted.
+// Aimed queries have plain conditions on columns of base tables, and chains of joins by keys: from those the planner
+// proves things. A wrong proof shows as a missing row. So rows are identified by their ids and counted.
 
 // optimized are families whose columns have statistics, filters or keys.
 var optimized = []string{"int", "int", "int", "float", "decimal", "date", "stamp", "text", "text", "bool"}

@@ -72,7 +72,7 @@ func fieldsOf(outputs []output) (out []field) {
 	return out
 }
 
-// order puts rows that can be told apart into a certain order; then there may be a LIMIT.
+// order puts rows that can be distinguished into a certain order; then there may be a LIMIT.
 func (w *writer) order(outputs []output) (*piece, bool) {
 	out := list("", "", "", 0)
 	if !w.maybe(40) || len(outputs) == 0 {

@@ -58,7 +58,7 @@ func publishedForm(t *testing.T, s *lent, sql string) published {
 	return out
 }
 
-// The 22 answers, whoever computes them and with however many threads.
+// The 22 answers, of a node and of a borrower, with one thread and with two.
 func TestTPCHAnswers(t *testing.T) {
 	scales := []float64{0.01}
 	if !testing.Short() {
