@@ -13,8 +13,8 @@ import (
 
 // Conversation answers statements, one at a time. Not for concurrent use.
 type Conversation interface {
-	// Run asks one statement. Its rows go to sink, its notices to where the conversation was told. An error of SQL is a
-	// *Failure. When ctx ends, the statement is cancelled and the conversation stays usable.
+	// Run runs one statement. Its rows go to sink, its notices to the function that the conversation was opened with.
+	// An error of SQL is a *Failure. When ctx ends, the statement is cancelled and the conversation stays usable.
 	Run(ctx context.Context, sql string, sink Sink) error
 	// Copy runs a COPY … FROM STDIN or TO STDOUT with in or out as the client's end, and returns its command tag.
 	Copy(ctx context.Context, sql string, in io.Reader, out io.Writer) (tag string, err error)
@@ -109,11 +109,11 @@ func Split(sql string) (texts []string) {
 	return texts
 }
 
-// ClientCopy tells what a statement would move between the server and the client, if it is such a COPY.
+// ClientCopy reports whether a statement is a COPY that moves rows from the client, or to it.
 func ClientCopy(sql string) (fromClient, toClient bool) {
 	parsed, err := statement.Parse(sql)
 	if err != nil {
-		return false, false // whoever runs it will say
+		return false, false // running it will return the error
 	}
 	head, ok := parsed.Head.(*statement.Copy)
 	if !ok || !head.Client {

@@ -1,5 +1,5 @@
-// Package conversation asks SQL and gets text back, whoever answers: a node over the PostgreSQL protocol, or the engine
-// in this process over a node's lent memory.
+// Package conversation runs SQL and returns text, in one of two ways: at a node over the PostgreSQL protocol, or with
+// an engine in this process over a node's lent memory.
 //
 //	          ┌─ Dial ───► PostgreSQL protocol ───► node's DuckDB ─┐
 //	Run(sql) ─┤                                                    ├─► lent memory

@@ -62,7 +62,7 @@ func (b *Backend) Open(ctx context.Context, start wire.Startup) (wire.Session, e
 	if err != nil {
 		return nil, err
 	}
-	s := &session{backend: b, engine: inner, client: client, told: map[string]string{}, calls: calls{places: b.engine.Overdue()}}
+	s := &session{backend: b, engine: inner, client: client, announced: map[string]string{}, calls: calls{places: b.engine.Overdue()}}
 	s.greet()
 	b.open.Add(1)
 	b.opened.Add(1)

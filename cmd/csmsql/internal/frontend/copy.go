@@ -116,7 +116,7 @@ func (c *copyIn) textRows(reader *pgcopy.Reader) func() ([][]byte, error) {
 	}
 }
 
-// copyTarget finds the columns that a COPY FROM fills: the engine shows a table's columns to whoever selects them.
+// copyTarget finds the columns that a COPY FROM fills, by preparing a query that selects them.
 func (s *session) copyTarget(ctx context.Context, head *statement.Copy) (*arrow.Schema, error) {
 	probe, err := s.engine.Prepare(ctx, dialect.CopyQuery(head))
 	if err != nil {

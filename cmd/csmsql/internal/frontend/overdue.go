@@ -220,7 +220,7 @@ func (c *calls) try(job func()) {
 	job()
 }
 
-// panicked is a panic of another goroutine. A client is told of the problem alone, the log of where it was, too.
+// panicked is a panic of another goroutine. The client receives only the problem, the log its stack as well.
 type panicked struct {
 	problem any
 	stack   []byte

@@ -95,8 +95,8 @@ func (p *prepared) execute(ctx context.Context, args []wire.Value) (*engine.Rows
 	return rows, nil
 }
 
-// refresh prepares the statement again when functions that it calls have changed, as PostgreSQL does, if it stays what
-// its client was told that it is. Few drivers would do it themselves.
+// refresh prepares the statement again when functions that it calls have changed, as PostgreSQL does. It is an error if
+// its parameters or columns are no longer those described to the client. Few drivers would do it themselves.
 func (p *prepared) refresh(ctx context.Context) error {
 	s := p.session
 	changed := s.engine.Unchanged(ctx, p.engine.Functions())

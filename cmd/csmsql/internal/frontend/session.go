@@ -20,12 +20,12 @@ import (
 
 // session is wire's view of an engine session.
 type session struct {
-	backend *Backend
-	engine  *engine.Session
-	client  wire.Client
-	told    map[string]string // the reported settings as the client knows them
-	calls   calls
-	failed  wire.TxStatus // what it is while a call is overdue
+	backend   *Backend
+	engine    *engine.Session
+	client    wire.Client
+	announced map[string]string // the reported settings, with the values that the client received last
+	calls     calls
+	failed    wire.TxStatus // its status while a call is overdue
 
 	timeout, idle, idleInBlock atomic.Int64 // statement_timeout and its kin, as durations; 0: none
 }

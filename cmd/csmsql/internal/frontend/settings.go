@@ -7,7 +7,7 @@ import (
 	"github.com/csmsql/csmsql/wire"
 )
 
-// reported are the settings that can change in a session and that clients are told of (F1).
+// reported are the settings that can change in a session and whose changes are sent to the client (F1).
 var reported = []string{
 	"application_name", "client_encoding", "DateStyle", "default_transaction_read_only", "IntervalStyle",
 	"standard_conforming_strings", "TimeZone",
@@ -22,20 +22,20 @@ func beginning(start wire.Startup) map[string]string {
 	return settings
 }
 
-// greet tells the client of the settings that it does not expect.
+// greet sends the client the settings that it does not expect.
 func (s *session) greet() {
 	for _, name := range reported {
-		s.told[name], _ = s.engine.Setting(name)
-		s.client.SetParameter(name, s.told[name])
+		s.announced[name], _ = s.engine.Setting(name)
+		s.client.SetParameter(name, s.announced[name])
 	}
 	s.report()
 }
 
-// report tells the client which reported settings have changed (F1).
+// report sends the client the reported settings that have changed (F1).
 func (s *session) report() {
 	for _, name := range reported {
-		if value, err := s.engine.Setting(name); err == nil && value != s.told[name] {
-			s.told[name] = value
+		if value, err := s.engine.Setting(name); err == nil && value != s.announced[name] {
+			s.announced[name] = value
 			s.client.SetParameter(name, value)
 		}
 	}

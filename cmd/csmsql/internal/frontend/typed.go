@@ -21,10 +21,10 @@ import (
 	"github.com/csmsql/csmsql/wire/pgformat"
 )
 
-// The engine's planner, DuckDB, is not told what types a client's parameters have, and takes one that nothing around it
-// gives a type for text: SELECT $1 + 1 fails, x = ANY($1) too. Such a parameter is given its type in the statement's
-// text, as CAST($1 AS INTEGER), and positions in errors are moved back. Where its place says the type, the text stays
-// as it is: bare parameters are what chunks are pruned by.
+// The engine's planner, DuckDB, does not receive the types of a client's parameters. It assumes text where the context
+// gives no type: SELECT $1 + 1 fails, x = ANY($1) too. Such a parameter gets its type in the statement's text, as
+// CAST($1 AS INTEGER), and positions in errors are moved back. Where the context gives the type, the text stays as it
+// is, because chunks are pruned by bare parameters.
 
 // numericScale is how many digits a numeric parameter may have after the point where its place does not say its type:
 // the engine has no decimals without a scale. More digits are an error (exactNumerics), never rounded.

@@ -12,21 +12,21 @@ import (
 	"github.com/csmsql/csmsql/wire"
 )
 
-// refuseGrace is how long those who have come, and not said yet what they want, may take for that when the doors are to
-// be another's.
+// refuseGrace is how long connections that have not sent a request yet may take for it before the next server takes
+// over the doors.
 const refuseGrace = time.Second
 
-// refuse tells everybody at every door why nobody is let in, until stop is called.
+// refuse refuses all connections at every door with the reason why, until stop is called.
 func (d *doors) refuse(o Options, why *noderpc.Error) (stop func()) {
 	ctx, end := context.WithCancel(context.Background())
 	var all sync.WaitGroup
-	// Errors are left: whoever serves next at the door meets the same trouble.
+	// Errors are ignored: the next server at the door runs into the same ones.
 	options := noderpc.ServerOptions{Name: o.Node, Log: o.Log, Grace: refuseGrace, Refuse: func() *noderpc.Error { return why }}
 	all.Go(func() { _ = noderpc.NewServer(nil, options).Serve(ctx, d.rpc.open()) })
 	if d.remote != nil {
 		certified := options
 		credentials, err := certificate.Load(certificate.FilesIn(o.Certificates, certificate.RoleNode))
-		if certified.Certificate = credentials; err == nil { // else they wait, as the node does: it cannot begin without, either
+		if certified.Certificate = credentials; err == nil { // else clients wait: the node cannot start without it
 			all.Go(func() { _ = noderpc.NewServer(nil, certified).Serve(ctx, d.remote.open()) })
 		}
 	}

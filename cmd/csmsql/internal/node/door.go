@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// door is one of the node's listeners. It is there from the node's first start to its end, also while the node begins
-// anew: its socket never goes, and its port is never another program's. One after the other serves there; whoever comes
-// while nobody does waits for the next. Its goroutine ends with close.
+// door is one of the node's listeners. It stays open from the node's first start to its end, also while the node
+// restarts: its socket is never removed, and no other program can take its port. One server after the other accepts
+// connections from it. A client that connects between two servers waits for the next. Its goroutine ends with close.
 type door struct {
 	listener net.Listener
-	arrivals chan arrival // unbuffered: a connection is somebody's, or still the door's
+	arrivals chan arrival // unbuffered: a connection is a server's, or still the door's
 	closed   chan struct{}
 	closing  sync.Once
 	failed   error
@@ -34,20 +34,20 @@ func (d *door) accept() {
 	for {
 		conn, err := d.listener.Accept()
 		select {
-		case d.arrivals <- arrival{conn, err}: // an error is for whoever serves to log, and to be slow about
+		case d.arrivals <- arrival{conn, err}: // the server logs an error, and backs off
 		case <-d.closed:
 			if err == nil {
-				_ = conn.Close() // nobody has read from it
+				_ = conn.Close() // unread
 			}
 			return
 		}
 	}
 }
 
-// open is the door for one who serves there, whose Close leaves it open for the next.
+// open returns the door as the listener of one server. Its Close leaves the door open for the next.
 func (d *door) open() net.Listener { return &visit{door: d, over: make(chan struct{})} }
 
-// close returns when nobody is let in any more. Closing twice is harmless.
+// close returns when no connection is accepted any more. Closing twice is harmless.
 func (d *door) close() error {
 	d.closing.Do(func() {
 		close(d.closed)
@@ -60,7 +60,7 @@ func (d *door) close() error {
 	return d.failed
 }
 
-// visit is a listener that is somebody's for a while.
+// visit is the listener of one server, which uses the door for a while.
 type visit struct {
 	door *door
 	over chan struct{}
@@ -70,7 +70,7 @@ type visit struct {
 // Accept implements net.Listener.
 func (v *visit) Accept() (net.Conn, error) {
 	select {
-	case <-v.over: // also when somebody is at the door
+	case <-v.over: // also when a connection is waiting
 		return nil, net.ErrClosed
 	default:
 	}

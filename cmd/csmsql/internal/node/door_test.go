@@ -36,8 +36,8 @@ func waysTo(dir, address string) map[string]string {
 	}
 }
 
-// Whoever comes while the node is not up is told so at every door, and not kept waiting; whoever comes to the node itself, at the same door, is
-// answered.
+// A client that connects while the node is not up is refused at every door with the reason, at once. A client that
+// connects to the node itself, at the same door, is answered.
 func TestDoorsStayOpen(t *testing.T) {
 	dir := shortDirectory(t)
 	options := Options{Data: dir, Node: "n0", PostgreSQL: "127.0.0.1:0", HTTP: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler)}
@@ -49,17 +49,17 @@ func TestDoorsStayOpen(t *testing.T) {
 	requireAway := func(message, detail string) {
 		t.Helper()
 		_, err := noderpc.Dial(t.Context(), socket)
-		var told *noderpc.Error
-		require.ErrorAs(t, err, &told)
-		require.Equal(t, []string{"57P03", detail}, []string{told.State, told.DetailText})
-		require.Contains(t, told.Message, message)
+		var refused *noderpc.Error
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, []string{"57P03", detail}, []string{refused.State, refused.DetailText})
+		require.Contains(t, refused.Message, message)
 		require.NotErrorIs(t, err, noderpc.ErrNodeGone)
 		for way, address := range waysTo(dir, d.tcp.listener.Addr().String()) {
 			_, err := pgx.Connect(t.Context(), address)
-			var told *pgconn.PgError
-			require.ErrorAs(t, err, &told, way)
-			require.Equal(t, []string{"57P03", "FATAL", detail, "Ask another node, or ask again."}, []string{told.Code, told.Severity, told.Detail, told.Hint}, way)
-			require.Contains(t, told.Message, message)
+			var pgError *pgconn.PgError
+			require.ErrorAs(t, err, &pgError, way)
+			require.Equal(t, []string{"57P03", "FATAL", detail, "Ask another node, or ask again."}, []string{pgError.Code, pgError.Severity, pgError.Detail, pgError.Hint}, way)
+			require.Contains(t, pgError.Message, message)
 		}
 		answer, err := http.Get("http://" + d.http.listener.Addr().String() + "/healthz")
 		require.NoError(t, err)
@@ -89,7 +89,7 @@ func TestDoorsStayOpen(t *testing.T) {
 	}
 	l.out, l.waitsFor, l.knew = context.Canceled, context.DeadlineExceeded, []string{"n0 (online)", "n1 (draining)"}
 	stop := d.refuse(options, l.away("n0"))
-	requireAway("begins anew, and answers when it is up again: context canceled; it waits: context deadline exceeded",
+	requireAway("is restarting, and answers when it is up again: context canceled; it waits: context deadline exceeded",
 		"When it was last up it knew of n0 (online), n1 (draining).")
 	stop()
 	require.NoError(t, d.close())
@@ -101,7 +101,8 @@ func TestDoorsStayOpen(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// Doors are opened all, or none: what was open before the one that is another's is closed again, and there is an error.
+// Either all doors are opened or none: when another process has one of them, the others are closed again, and there is
+// an error.
 func TestDoorsOpenAllOrNone(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -117,8 +118,8 @@ func TestDoorsOpenAllOrNone(t *testing.T) {
 	require.NoError(t, d.close())
 }
 
-// Nobody who comes between one who serves and the next is sent away without a word: they wait.
-func TestDoorKeepsWhoComesForTheNext(t *testing.T) {
+// A client that connects between two servers is not disconnected: it waits for the next one.
+func TestDoorKeepsConnectionsForTheNext(t *testing.T) {
 	listener, err := noderpc.ListenUnix(filepath.Join(shortDirectory(t), "s"))
 	require.NoError(t, err)
 	d := newDoor(listener)
@@ -140,7 +141,7 @@ func TestDoorKeepsWhoComesForTheNext(t *testing.T) {
 	_, err = before.Accept()
 	require.ErrorIs(t, err, net.ErrClosed)
 	next := d.open()
-	require.NoError(t, before.Close()) // again, late: it is another's now
+	require.NoError(t, before.Close()) // again, late: the door is another server's now
 	for _, client := range waiting {
 		conn, err := next.Accept()
 		require.NoError(t, err)

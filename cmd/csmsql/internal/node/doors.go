@@ -16,7 +16,7 @@ import (
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/place"
 )
 
-// defaultPort is where psql looks for a socket when it is told only a directory.
+// defaultPort is where psql looks for a socket when it is given only a directory.
 const defaultPort = 5432
 
 // doors are a node's ways in. Any of them but rpc and socket may be nil.

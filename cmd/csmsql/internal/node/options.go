@@ -55,7 +55,7 @@ type Options struct {
 	RPC             string                 // where other nodes reach this one, host:port; empty: its socket, for nodes on this machine
 	Certificates    string                 // directory of ca.crt, node.crt and node.key
 	SessionTTL      time.Duration
-	RepairAfter     time.Duration     // how long another node may be gone before its replicas are made anew; 0: for ever
+	RepairAfter     time.Duration     // how long another node may be gone before its replicas are rebuilt; 0: for ever
 	Heap            func(bytes int64) // as engine.Config has it
 	Sessions        func(open int)    // likewise
 	Log             *slog.Logger

@@ -19,7 +19,7 @@ import (
 	"github.com/csmsql/csmsql/wire"
 )
 
-// shutdownGrace is how long running statements and loads may go on after the node was told to stop.
+// shutdownGrace is how long running statements and loads may go on after the node was asked to stop.
 const shutdownGrace = 3 * time.Second
 
 // stuckAfter is how long they may take after that, though they were cancelled: DuckDB may work for hours on one value.
@@ -53,11 +53,11 @@ func Run(ctx context.Context, options Options, ready func(Ready)) (err error) {
 		case ctx.Err() != nil:
 			return err
 		case errors.Is(err, catalog.ErrFenced):
-			options.Log.Warn("the node begins anew, because the cluster gave it up", "error", err)
+			options.Log.Warn("the node restarts because the cluster gave it up", "error", err)
 		case errors.Is(err, engine.ErrFailed):
-			options.Log.Error("the node begins anew, because DuckDB takes no statements any more; its tables stay", "error", err)
+			options.Log.Error("the node restarts because DuckDB accepts no statements any more; its tables stay", "error", err)
 		case errors.Is(err, engine.ErrClusterAway):
-			options.Log.Warn("the node cannot begin yet, because its cluster cannot be asked; trying again", "error", err)
+			options.Log.Warn("the node cannot start yet because its cluster cannot be asked; trying again", "error", err)
 			l.waitsFor = err
 			stop := l.doors.refuse(options, l.away(options.Node))
 			select {
@@ -79,20 +79,20 @@ const retryPause = time.Second
 // life is a node from its first start to its end.
 type life struct {
 	doors    *doors
-	ends     bool     // it was told to
-	out      error    // why it begins anew; nil: it has not been up
-	waitsFor error    // why it could not yet
-	knew     []string // the cluster's nodes when it was last up, and what they were up to
+	ends     bool     // it was asked to stop
+	out      error    // why it restarts; nil: it has not been up
+	waitsFor error    // why it could not start yet
+	knew     []string // the cluster's nodes when it was last up, with their states
 }
 
-// away is what the node says while it is not up.
+// away is the error that clients get while the node is not up.
 func (l *life) away(name string) *noderpc.Error {
 	if l.ends {
 		return &noderpc.Error{State: "57P03", Message: fmt.Sprintf("node %s is shutting down", name), HintText: "Ask another node, or start it again."}
 	}
 	e := &noderpc.Error{State: "57P03", Message: fmt.Sprintf("node %s starts, and answers when it is up", name)}
 	if l.out != nil {
-		e.Message = fmt.Sprintf("node %s begins anew, and answers when it is up again: %v", name, l.out)
+		e.Message = fmt.Sprintf("node %s is restarting, and answers when it is up again: %v", name, l.out)
 		e.DetailText = "When it was last up it knew of " + strings.Join(l.knew, ", ") + "."
 	}
 	if len(l.knew) == 0 {
@@ -107,7 +107,7 @@ func (l *life) away(name string) *noderpc.Error {
 
 func (l *life) run(ctx context.Context, options Options, ready func(Ready)) (err error) {
 	away := func() {}
-	if l.out != nil || l.waitsFor != nil { // at its first start it is up soon: commands that come with it wait
+	if l.out != nil || l.waitsFor != nil { // at its first start it is up soon: clients wait
 		away = l.doors.refuse(options, l.away(options.Node))
 	}
 	defer func() { away() }()
@@ -136,8 +136,8 @@ func knownBy(e *engine.Engine) (list []string) {
 	return list
 }
 
-// warnOfAbandoned says once which files beside the node's region take memory for nobody: a data directory that is
-// removed leaves its region.
+// warnOfAbandoned logs once which files beside the node's region take memory and have no owner: a data directory that
+// is removed leaves its region.
 func (n *serving) warnOfAbandoned(s noderpc.Status) {
 	for _, region := range s.Regions {
 		if region.Gone != "" {

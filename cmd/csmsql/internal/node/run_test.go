@@ -24,9 +24,9 @@ const (
 		"FROM (VALUES (1, 'A'), (2, 'B'), (NULL, 'B')) v(id, ch)"
 )
 
-// When DuckDB has failed inside, the node begins anew by itself: its clients are sent away, what was committed is there again, what was
-// not is gone, and so are temporary tables, whose names are free.
-func TestNodeBeginsAnewWhenDuckDBFails(t *testing.T) {
+// When DuckDB has failed inside, the node restarts by itself: its clients are disconnected, what was committed is there
+// again, what was not is gone, and so are temporary tables, whose names are free.
+func TestNodeRestartsWhenDuckDBFails(t *testing.T) {
 	dir := shortDirectory(t)
 	readies, ended := make(chan Ready), make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -73,7 +73,7 @@ func TestNodeBeginsAnewWhenDuckDBFails(t *testing.T) {
 		require.Equal(t, []string{first.Frontend.Address, first.HTTP}, []string{again.Frontend.Address, again.HTTP})
 		_, err = c.Exec(t.Context(), "COMMIT")
 		require.Error(t, err)
-		if e, told := err.(*pgconn.PgError); told {
+		if e, ok := err.(*pgconn.PgError); ok {
 			require.Equal(t, "57P01", e.Code)
 		}
 		require.True(t, c.IsClosed())
@@ -89,8 +89,8 @@ func TestNodeBeginsAnewWhenDuckDBFails(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// knock comes to every way into a node again and again, until the returned function is called, which requires that somebody was there every time, who
-// let in or said why not.
+// knock connects to every address of a node again and again, until the returned function is called. It requires that
+// each connection was accepted, or refused with a reason.
 func knock(t *testing.T, r Ready) (stop func()) {
 	var all sync.WaitGroup
 	over := make(chan struct{})
@@ -111,8 +111,8 @@ func knock(t *testing.T, r Ready) (stop func()) {
 	for way, address := range waysTo(r.Data, r.Frontend.Address) {
 		again(func() error {
 			conn, err := pgx.Connect(t.Context(), address)
-			var told *pgconn.PgError
-			if errors.As(err, &told) && strings.HasPrefix(told.Code, "57P0") {
+			var pgError *pgconn.PgError
+			if errors.As(err, &pgError) && strings.HasPrefix(pgError.Code, "57P0") {
 				return nil
 			}
 			if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/csmsql/csmsql/cluster/etcd"
 )
 
-// A node that comes back before its cluster's etcd does waits for that, as after a boot of the machine, and says so; one that comes for the first time
-// ends, because it may have been told the wrong address.
+// A node that comes back before its cluster's etcd does waits for that, as after a boot of the machine, and says so. A
+// node that joins for the first time ends, because its address of etcd may be wrong.
 func TestNodeWaitsForItsCluster(t *testing.T) {
 	dir := shortDirectory(t)
 	member := etcd.ServerOptions{Directory: filepath.Join(dir, "etcd"), Name: "e"}
@@ -44,15 +44,15 @@ func TestNodeWaitsForItsCluster(t *testing.T) {
 
 	ready, ended, end = run()
 	defer end()
-	var told *pgconn.PgError
+	var pgError *pgconn.PgError
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // before it has tried once they wait
 		defer cancel()
 		_, err := pgx.Connect(ctx, waysTo(options.Data, "")["socket"])
-		assert.ErrorAs(c, err, &told)
+		assert.ErrorAs(c, err, &pgError)
 	}, time.Minute, 10*time.Millisecond)
-	require.Equal(t, "57P03", told.Code)
-	require.Contains(t, told.Message, "node n0 starts, and answers when it is up; it waits: the node's cluster cannot be asked now")
+	require.Equal(t, "57P03", pgError.Code)
+	require.Contains(t, pgError.Message, "node n0 starts, and answers when it is up; it waits: the node's cluster cannot be asked now")
 	select {
 	case err := <-ended:
 		t.Fatal("the node has ended: ", err)

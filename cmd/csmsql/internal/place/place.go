@@ -1,4 +1,4 @@
-// Package place says where a node's data and sockets lie when nobody says otherwise, and finds the node behind a --to.
+// Package place has the default places of a node's data and sockets, and finds the node that --to names.
 package place
 
 import (
@@ -14,7 +14,7 @@ const SocketName = "csmsql.sock"
 const DataVariable = "CSMSQL_DATA"
 
 // DefaultData is the data directory of a user's node: $CSMSQL_DATA, or csmsql below $XDG_DATA_HOME or ~/.local/share,
-// or ./csmsql-data for those who have no home.
+// or ./csmsql-data if the user has no home.
 func DefaultData() string {
 	if dir := os.Getenv(DataVariable); dir != "" {
 		return dir
@@ -28,7 +28,7 @@ func DefaultData() string {
 	return "csmsql-data"
 }
 
-// Target completes what --to says: nothing means the default node, a directory the node whose data directory it is,
+// Target completes the value of --to: empty means the default node, a directory the node whose data directory it is,
 // anything else is the socket's path or host:port as it stands.
 func Target(to string) string {
 	if to == "" {

@@ -19,13 +19,13 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// TestLines: where nobody watches, every step has one line when it is finished, however its reports overtook each other.
 func TestCounted(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 tables", 1: "1 table", 2: "2 tables", 1000: "1,000 tables"} {
 		require.Equal(t, want, progress.Counted(n, "table"))
 	}
 }
 
+// TestLines: without a terminal, every step has one line when it is finished, in whatever order its reports came.
 func TestLines(t *testing.T) {
 	var out bytes.Buffer
 	d := progress.New(&out)

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// statementBytes bounds what somebody types or pastes before a semicolon.
+// statementBytes bounds what a user types or pastes before a semicolon.
 const statementBytes = 64 << 20
 
 // Interactive reads statements from the terminal until \q or Ctrl-D. history is a file, or empty.

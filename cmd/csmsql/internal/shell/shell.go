@@ -59,7 +59,7 @@ func (s *Shell) statement(ctx context.Context, sql string) error {
 	start := time.Now()
 	err := s.run(ctx, sql)
 	if flushed := s.out.Flush(); err == nil && flushed != nil {
-		return flushed // nobody reads on: a pager that was left, a full disk
+		return flushed // the output was closed or is full: a pager that was quit, a full disk
 	}
 	if err != nil {
 		present.Failure(s.errors, sql, err)
