@@ -34,7 +34,7 @@ abuse: ## all attacks on a node's memory, for CSMSQL_ABUSE (10m), in a control g
 	@echo "abuse: every attack by itself, and all at once"
 	@CSMSQL_ABUSE=$${CSMSQL_ABUSE:-10m} CSMSQL_CGROUPS=required $(GO) test -count=1 -timeout 180m -v -tags invariants ./internal/abusetest
 
-mutations: ## spoil every step of the coherence protocol in turn: the model and 50 x EFFORT (20) schedules must each see it
+mutations: ## mutate every step of the coherence protocol in turn: the model and 50 x EFFORT (20) schedules must each see it
 	@echo "mutations: the model's and the emulated memory's verdicts (docs/coherence.md)"
 	@CSMSQL_EFFORT=$(EFFORT) $(GO) test -count=1 -timeout 60m -v -run '^TestMutationTable$$' ./coherence
 
@@ -63,6 +63,6 @@ bench: build ## run the benchmarks, each against its peer
 	@echo "bench: every figure against its peer, answers checked first"
 	$(BINARY) bench
 
-generate: ## make generated code anew
+generate: ## regenerate generated code
 	@echo "generate: go generate"
 	$(GO) generate $(PACKAGES)

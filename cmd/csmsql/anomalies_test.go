@@ -42,10 +42,11 @@ func (c client) Query(ctx context.Context, sql string) (rows [][]string, err err
 	return rows, err
 }
 
-// leavesOpen tells of an error that is to be expected while something is broken: whether the statement was done, its client does not know.
+// leavesOpen reports whether an error is to be expected while something is broken: the statement's outcome is unknown
+// to its client.
 func leavesOpen(err error) bool {
-	var told *pgconn.PgError
-	return !errors.As(err, &told) || slices.Contains(expected, told.Code)
+	var pgError *pgconn.PgError
+	return !errors.As(err, &pgError) || slices.Contains(expected, pgError.Code)
 }
 
 // TestAnomaliesOverTheWire: transactions are isolated as promised (E1, K4, K5, K11) whatever happens to the processes of a cluster, and

@@ -32,7 +32,7 @@ func (r *raw) cancel() error {
 	return nil
 }
 
-// begun sends messages and waits for the first answer of a kind: the server is at work on what it was told.
+// begun sends messages and waits for the first answer of a kind: by then the server works on them.
 func begun[Kind pgproto3.BackendMessage](r *raw, messages ...pgproto3.FrontendMessage) {
 	r.t.Helper()
 	for _, m := range messages {

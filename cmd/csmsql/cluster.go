@@ -65,7 +65,7 @@ The name in the certificate is who its holder is; addresses matter to etcd alone
 			case (node == "") == (client == ""):
 				return usageError{errors.New("whose certificate? Give --node NAME or --client NAME")}
 			case client != "" && len(hosts) > 0:
-				return usageError{errors.New("--host is for --node: nobody connects to a tool")}
+				return usageError{errors.New("--host is for --node: no client connects to a tool")}
 			}
 			return makeCertificate(c.OutOrStdout(), authority, out, who, hosts)
 		},

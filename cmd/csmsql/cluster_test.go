@@ -184,12 +184,12 @@ func TestClusterDrain(t *testing.T) {
 	_, errOut, code = a.csmsql(t, "", "cluster", "drain")
 	require.Equal(t, 2, code)
 	require.Contains(t, errOut, "which node?")
-	_, errOut, code = a.csmsql(t, "", "cluster", "drain", "nobody")
+	_, errOut, code = a.csmsql(t, "", "cluster", "drain", "absent")
 	require.Equal(t, 1, code)
-	require.Contains(t, errOut, "nobody")
-	_, errOut, code = a.csmsql(t, "", "cluster", "undrain", "nobody")
+	require.Contains(t, errOut, "absent")
+	_, errOut, code = a.csmsql(t, "", "cluster", "undrain", "absent")
 	require.Equal(t, 1, code)
-	require.Contains(t, errOut, `node "nobody" does not exist`)
+	require.Contains(t, errOut, `node "absent" does not exist`)
 	out, errOut, code := a.csmsql(t, "", "cluster", "drain", "b")
 	require.Zero(t, code, errOut)
 	require.Contains(t, out, "Node b is drained")
@@ -207,9 +207,9 @@ func TestClusterDrain(t *testing.T) {
 	_, errOut, code = a.csmsql(t, "", "cluster", "forget", "b")
 	require.Equal(t, 1, code)
 	require.Contains(t, errOut, "node b is there (draining)")
-	_, errOut, code = a.csmsql(t, "", "cluster", "forget", "nobody")
+	_, errOut, code = a.csmsql(t, "", "cluster", "forget", "absent")
 	require.Equal(t, 1, code)
-	require.Contains(t, errOut, `node "nobody" does not exist`)
+	require.Contains(t, errOut, `node "absent" does not exist`)
 	require.NoError(t, f.nodes["b"].signal(syscall.SIGTERM))
 	out, errOut, code = a.csmsql(t, "", "sql", "-c", "SELECT sum(a)::BIGINT FROM t")
 	require.Zero(t, code, errOut)
@@ -225,7 +225,8 @@ func TestClusterDrain(t *testing.T) {
 	require.Equal(t, "online", f.status("a").Nodes[1].State)
 }
 
-// Tools reach nodes by host:port with certificates, and nobody does without; who was refused what is in the log and in the metrics.
+// Tools reach nodes by host:port with certificates, and only with them. The log and the metrics show which calls of
+// which peers were refused.
 func TestClusterCertificates(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -294,7 +295,8 @@ func eventually(t *testing.T, n *node, line string) {
 	require.Eventually(t, func() bool { return matches.MatchString(metrics(t, n)) }, patience, 20*time.Millisecond, line)
 }
 
-// refuseConnections: certificates of another authority, and none, get nobody in; the log and the metrics tell.
+// refuseConnections: connections with certificates of another authority, and without any, are refused; the log and the
+// metrics show it.
 func refuseConnections(t *testing.T, n *node, at, foreign string) {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(filepath.Join(foreign, "client.crt"), filepath.Join(foreign, "client.key"))

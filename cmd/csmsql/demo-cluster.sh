@@ -73,7 +73,7 @@ queries() {
 there="SELECT count(*) FROM csm.nodes WHERE state = 'online'"
 missing="SELECT sum(incomplete)::BIGINT FROM csm.tables WHERE schema = 'public'"
 extra="SELECT count(*) FROM csm.chunks WHERE schema = 'public' AND replicas > 2"
-# Short enough for nobody to wait long, and long enough for a busy machine.
+# Short enough that the demo does not wait long, and long enough for a busy machine.
 times="--session-ttl 5s --repair-after 5s"
 join="--etcd unix://$work/a/etcd/etcd.sock $times"
 
@@ -116,7 +116,7 @@ until_is b "$there" 2
 echo "demo: node c is out of the cluster; its part of every table is read from the other replicas"
 queries b
 until_is a "$missing" 0
-echo "demo: what node c had is made anew on the others"
+echo "demo: the replicas of node c are rebuilt on the others"
 queries a
 
 echo "demo: starting node c again"

@@ -164,7 +164,7 @@ func (a *attack) isTaken() bool {
 	return pid != 0
 }
 
-// until waits for an answer, in vain only if somebody is down.
+// until waits for an answer, which fails to come only while a node is down.
 func (a *attack) until(at *member, sql, want string) {
 	var got []string
 	var err error
@@ -203,8 +203,8 @@ func (a *attack) call(at *member, do func(context.Context, *noderpc.Client) erro
 	if took := time.Since(start) - (at.stoppedFor() - stopped); took > statementMax {
 		a.wrong(fmt.Errorf("a call took %v of %s's time (%w)", took, at.name, err))
 	}
-	var told *noderpc.Error
-	return err == nil || errors.As(err, &told) && told.Answered, err
+	var rpcError *noderpc.Error
+	return err == nil || errors.As(err, &rpcError) && rpcError.Answered, err
 }
 
 // object is something beside the model's tables, that is there whole or not at all.
@@ -216,7 +216,7 @@ func (a *attack) make(at *member, o object, do func() (answered bool, err error)
 	_, err := do()
 	if err != nil {
 		a.failed(at, since, o.count, err)
-		o.whole += " or 0" // nobody knows
+		o.whole += " or 0" // its outcome is unknown
 	}
 	a.found = append(a.found, o)
 }
@@ -239,7 +239,7 @@ func (a *attack) everyScene() {
 			never = append(never, p.String())
 		}
 	}
-	require.Empty(a.t, never, "nobody reaches these points")
+	require.Empty(a.t, never, "no process reaches these points")
 	a.t.Logf("all scenes took %v: %s", time.Since(began), strings.Join(took, ", "))
 }
 
@@ -373,8 +373,8 @@ func (a *attack) writes(at *member, name string) bool {
 
 const repeats = 5
 
-// goneMax is how long it may take until a node that is stopped is out, and one is back that had to begin anew, because the machine kept it from
-// running for so long that it was given up, too.
+// goneMax is how long it may take until a node that is stopped is out, and until a node is back that had to restart
+// because the machine kept it from running for so long that the cluster gave it up, too.
 const goneMax = patience
 
 // isStopped asks the kernel.
@@ -485,7 +485,7 @@ func (a *attack) recover() error {
 	return nil
 }
 
-// endedWell: killed, or told to end.
+// endedWell: killed, or asked to end.
 func (m *member) endedWell() error {
 	status := m.process.ProcessState.Sys().(syscall.WaitStatus)
 	if m.process.ProcessState.Success() || status.Signaled() && status.Signal() == syscall.SIGKILL {

@@ -28,7 +28,7 @@ import (
 // sceneRows is how many rows a batch has.
 const sceneRows = 3000
 
-// replace makes a table anew, of one batch.
+// replace recreates a table, of one batch.
 func (w *worker) replace(at *member, g *group, name, placement string, number int64) int {
 	sql := fmt.Sprintf("CREATE OR REPLACE TABLE %s WITH (placement = '%s', replicas = 2) AS %s", name, placement, rowsSQL(number, sceneRows))
 	return w.transactAt(at, g, []string{sql}, func(c world) world { return c.with(name, table{number: {rows: sceneRows}}) })
@@ -192,7 +192,7 @@ func (a *attack) borrow(at, _ *member) {
 func (a *attack) disclaim(at, _ *member) {
 	a.borrowed(at, func(ctx context.Context, c *noderpc.Client, space *borrowing.Space) error {
 		request := noderpc.HeldRequest{Region: space.Region()}
-		defer func() { // its next process is told, if it comes to that
+		defer func() { // the next process of the lender is informed, if there is one
 			for _, g := range request.Disclaimed {
 				space.Owe(catalog.ExtentID{Region: space.Region(), Generation: g})
 			}
@@ -221,7 +221,7 @@ func (a *attack) disclaim(at, _ *member) {
 		}
 		_, err := c.Held(ctx, request)
 		for unsettled := true; err == nil && unsettled && ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
-			// The lender's janitor deals with what was published. Whoever pays its debts before takes that from it.
+			// The lender's janitor takes back what was published. Paying the debts before would take that work from it.
 			var status noderpc.Status
 			status, err = c.Status(ctx)
 			unsettled = slices.ContainsFunc(status.Holders, func(h noderpc.HolderStatus) bool {
@@ -257,7 +257,7 @@ func (a *attack) borrowed(at *member, do func(context.Context, *noderpc.Client, 
 		}
 		defer view.Close() // nothing is mapped in it
 		space := borrowing.NewSpace(c, view, options).WithContext(ctx)
-		a.debts = func(ctx context.Context) error { // of a lender that has begun anew, or did not answer
+		a.debts = func(ctx context.Context) error { // of a lender that has restarted, or did not answer
 			again, err := noderpc.Dial(ctx, at.socket(), noderpc.WithIncarnation(a.borrows))
 			if err != nil {
 				return err
@@ -303,7 +303,7 @@ func (a *attack) drain(at, other *member) {
 
 const missingReplicas = "SELECT coalesce(sum(incomplete), 0)::BIGINT FROM csm.tables WHERE schema = 'public'"
 
-// repair has a node go, and come back when what it had was made anew.
+// repair stops a node, and starts it again when its replicas were rebuilt.
 func (a *attack) repair(at, other *member) {
 	a.down.Store(other)
 	defer a.down.Store(nil)

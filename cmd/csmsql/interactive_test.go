@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is a pseudo-terminal with somebody in front of it.
+// terminal is a pseudo-terminal with a user in front of it.
 type terminal struct {
 	t      *testing.T
 	master *os.File
@@ -50,7 +50,7 @@ func (x *terminal) watch() {
 		x.screen.Write(buffer[:n])
 		x.mu.Unlock()
 		if err != nil {
-			return // EIO: nobody has the other end open
+			return // EIO: the other end is closed
 		}
 	}
 }

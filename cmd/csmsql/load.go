@@ -30,7 +30,7 @@ func newLoad() *cobra.Command {
 		Long: `Load files into a table of a running node: all rows of all files in one commit, or nothing.
 
 The node reads the files, so they must be on its machine and readable for its user; it need not have been started with
---files, which is about SQL. The format is told by a file's name (.parquet, .csv, .tsv, .arrow, .feather, .json, and
+--files, which is about SQL. The format follows from a file's name (.parquet, .csv, .tsv, .arrow, .feather, .json, and
 .csv.gz and the like) unless --format says it.
 
 Without a mode the table is made and must not exist. Columns are matched by name.`,

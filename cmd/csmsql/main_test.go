@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestCommandLine compares help texts and errors about the command line with testdata: whoever changes them reviews
-// what people will read.
+// TestCommandLine compares help texts and errors about the command line with testdata, so that each change of them is
+// reviewed as text.
 func TestCommandLine(t *testing.T) {
 	t.Setenv("CSMSQL_DATA", "/home/you/.local/share/csmsql") // no such place: no node is found there
 	datadriven.Walk(t, "testdata/commandline", func(t *testing.T, path string) {

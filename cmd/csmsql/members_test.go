@@ -53,7 +53,7 @@ type member struct {
 	ended    chan struct{} // closed when the process has ended
 	output   lastWords
 	awaited  atomic.Bool  // its end is our doing
-	failures func(string) // is told of an end that is not
+	failures func(string) // called when it ends otherwise
 
 	mu      sync.Mutex
 	stopped time.Time     // guarded by mu; since when it is under SIGSTOP, or zero
@@ -258,7 +258,7 @@ func (c *members) heal() error {
 	return c.await()
 }
 
-// awaitEtcd waits until somebody is at etcd's socket.
+// awaitEtcd waits until a server accepts connections at etcd's socket.
 func (c *members) awaitEtcd() error {
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		conn, err := net.Dial("unix", c.endpoint)
@@ -315,7 +315,7 @@ func (m *member) connect(ctx context.Context) (*pgx.Conn, error) {
 func (m *member) socket() string { return filepath.Join(m.data, place.SocketName) }
 
 // used is what a node's region holds, and who holds that, as csmsql status says. A machine that is busy enough has the cluster give up a node that
-// nothing was done to: it begins anew, and answers then.
+// nothing was done to: it restarts, and answers then.
 func (m *member) used(t *testing.T) (used int64, holders []noderpc.HolderStatus) {
 	var status noderpc.Status
 	ask := func() error {
@@ -344,7 +344,7 @@ func (m *member) used(t *testing.T) (used int64, holders []noderpc.HolderStatus)
 	return used, status.Holders
 }
 
-// versionsOnly is what tables have, if nobody else holds anything.
+// versionsOnly is the memory of tables' versions, if there is no other holder.
 func versionsOnly(holders []noderpc.HolderStatus) (bytes int64, only bool) {
 	only = true
 	for _, h := range holders {

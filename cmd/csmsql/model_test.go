@@ -71,8 +71,8 @@ type candidate struct {
 	operation int        // the change
 }
 
-// group is some tables with what is known of them. Its log has the candidates from the beginning on: whoever reads sees one that
-// was there between the beginning and the end of its question. Safe for concurrent use.
+// group is some tables with what is known of them. Its log has the candidates from the beginning on: a reader sees one
+// that was there between the beginning and the end of its query. Safe for concurrent use.
 type group struct {
 	name   string
 	tables []string

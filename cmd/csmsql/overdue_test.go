@@ -16,7 +16,7 @@ import (
 
 // Statements that do not end keep no client out, though their clients have left: each of the sessions that there may be has a slot. What goes on is shown,
 // and counted on the account.
-func TestOverdueStatementsKeepNobodyOut(t *testing.T) {
+func TestOverdueStatementsKeepNoClientOut(t *testing.T) {
 	t.Parallel()
 	const many, sessionsMost = 60, 100
 	const long = "SELECT levenshtein(repeat('ab', 1000000 + i::int), repeat('bca', 20000)) FROM overdue WHERE i = 1" // as hours, with little memory
@@ -72,7 +72,7 @@ const (
 )
 
 // A statement that DuckDB does not end fails all the same, nothing of it stays, and its connection waits no longer than it may. A node that is
-// told to stop does not wait for it, either, and keeps its tables.
+// asked to stop does not wait for it, either, and keeps its tables.
 func TestWhatDoesNotEnd(t *testing.T) {
 	t.Parallel()
 	n := startNode(t, "--workers", "0", "--threads", "2") // and one of them plans long texts

@@ -163,8 +163,8 @@ func TestCancel(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestTransactions: what is not committed nobody else sees; conflicting writers get 40001; a failed block takes nothing but
-// ROLLBACK.
+// TestTransactions: no other session sees what is not committed; conflicting writers get 40001; a failed block accepts
+// only ROLLBACK.
 func TestTransactions(t *testing.T) {
 	n, ctx := shared.get(t), deadline(t)
 	one, two := n.connect(t), n.connect(t)
@@ -377,7 +377,7 @@ func TestOrigins(t *testing.T) {
 	require.Equal(t, []string{"origin_view.l", "origin.id"}, described("SELECT v.l, o.id FROM origin_view v JOIN origin o ON v.k = o.k WHERE o.k = $1"))
 	require.Equal(t, []string{""}, described("SELECT k FROM origin_private"))
 
-	// The type of a UUID is told beside its origin.
+	// The type of a UUID is described beside its origin.
 	rows, err := conn.Query(ctx, "SELECT id FROM origin")
 	require.NoError(t, err)
 	rows.Close()
@@ -497,7 +497,7 @@ func TestCopyProtocol(t *testing.T) {
 	require.Equal(t, 3, count)
 }
 
-// TestSettings: SET is seen by SHOW and told to the client; start-up options are settings, too.
+// TestSettings: SET is seen by SHOW and reported to the client; start-up options are settings, too.
 func TestSettings(t *testing.T) {
 	n, ctx := shared.get(t), deadline(t)
 	conn, err := pgx.Connect(ctx, n.url()+"&application_name=tester&options=-c%20search_path%3Dmain,public")
@@ -524,7 +524,7 @@ func TestSettings(t *testing.T) {
 	state(t, err, "42704")
 }
 
-// TestDatabases: there is one; whoever asks for another one is told so.
+// TestDatabases: there is one; a client that asks for another one gets an error.
 func TestDatabases(t *testing.T) {
 	n, ctx := shared.get(t), deadline(t)
 	for _, name := range []string{"csmsql", "postgres", "anna"} {
@@ -556,7 +556,8 @@ func TestManyClients(t *testing.T) {
 	clients.Wait()
 }
 
-// TestIdleTimeouts: a client that says nothing for too long is told so, and its connection ends; what it wrote is gone.
+// TestIdleTimeouts: a client that sends nothing for too long gets an error, and its connection ends; what it wrote is
+// gone.
 func TestIdleTimeouts(t *testing.T) {
 	n, ctx := shared.get(t), deadline(t)
 	for _, c := range []struct{ setup, state, message string }{

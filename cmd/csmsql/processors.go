@@ -8,16 +8,16 @@ import (
 const (
 	// crowd is how many sessions there are when many are likely to work at once.
 	crowd = 8
-	// spareProcessors Go is told of then, beside the machine's. Go runs as many goroutines as it has been told of
-	// processors, and one that comes back from a call of DuckDB waits for its turn behind all others that work, for 10
-	// ms each. Linux lets a thread that has slept run at once.
+	// spareProcessors are added to GOMAXPROCS then. Go runs as many goroutines at once as that says, and one that
+	// returns from a call of DuckDB waits for its turn behind all others that work, for 10 ms each. Linux lets a thread
+	// that has slept run at once.
 	spareProcessors = 6
 )
 
-// processors is what Go is told of them. GOMAXPROCS in the environment says otherwise.
+// processors sets GOMAXPROCS, unless the environment does.
 type processors struct{ raised bool }
 
-// follow is told how many sessions there are, by one goroutine at a time.
+// follow is called with the number of open sessions, by one goroutine at a time.
 func (p *processors) follow(sessions int) {
 	switch {
 	case os.Getenv("GOMAXPROCS") != "":

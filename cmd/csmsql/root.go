@@ -152,5 +152,5 @@ func report(w io.Writer, command *cobra.Command, err error) int {
 	return exitFailed
 }
 
-// quietError has been told already.
+// quietError has been reported already.
 type quietError struct{ error }

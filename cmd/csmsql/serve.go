@@ -41,8 +41,9 @@ $XDG_DATA_HOME/csmsql, which usually means ~/.local/share/csmsql. The tables the
                   which is not coherent; an adversary with this seed moves lines of 64 or 128 bytes. All nodes of a cluster are
                   on one kind of fabric
 
-The region grows as tables need it, up to --region; it keeps the cap that it was made with. Whoever removes the data directory
-removes the region's file as well (the banner names it); a node that starts, and csmsql status, tell of forgotten ones.
+The region grows as tables need it, up to --region; it keeps the cap that it was made with. When you remove the data
+directory, remove the region's file as well (the banner names it); a node that starts, and csmsql status, report
+forgotten ones.
 
 Queries have --memory beside it: sorts, joins and groups spill to the data directory beyond 7/8 of it, and a statement that
 needs more of what cannot be spilled fails (53200). What clients make the node keep (messages, prepared statements and their
@@ -57,7 +58,7 @@ query (58000) and is replaced, and the node, its sessions and their other statem
 others wait. The node and the workers share --memory in equal parts, so that a query has 1/(N+1) of it. What asks the session or
 the system catalogs, or writes, and what is in a transaction block runs in the node. csmsql status shows the workers.
 
-Clients on this machine are trusted and nobody else can connect: --pg and --http take loopback addresses only. The unix
+Clients on this machine are trusted and no others can connect: --pg and --http take loopback addresses only. The unix
 sockets in the data directory are for its owner alone. SQL reaches the server's files only below the directories
 given with --files; there are none by default.
 
@@ -74,7 +75,7 @@ const serveExample = `  csmsql serve
   csmsql serve --fabric file --files /data/in    tables on disk; COPY may read and write below /data/in
   csmsql serve --http 127.0.0.1:9187             Prometheus metrics and a health check`
 
-// fault is told of fault points by nodes that tests start as processes: they set it before anything runs.
+// fault is called at fault points in nodes that tests start as processes: they set it before anything runs.
 var fault faults.Hook
 
 // serving are the flags of serve.
@@ -119,7 +120,7 @@ func (s *serving) run(ctx context.Context, c *cobra.Command, _ []string) error {
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	options.Heap = func(bytes int64) { limitHeap(bytes, len(options.Etcd) > 0 || options.ClusterInit) }
-	if options.Threads == 0 { // before Go is told of more
+	if options.Threads == 0 { // before GOMAXPROCS is raised
 		options.Threads = runtime.GOMAXPROCS(0)
 	}
 	options.Sessions = new(processors).follow
@@ -182,7 +183,7 @@ func (s *serving) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.options.RPC, "rpc", "", "`address` where the cluster's other nodes reach this one; needs --certs (default: its socket, for nodes on this machine)")
 	flags.StringVar(&s.options.Certificates, "certs", "", "`directory` with ca.crt, node.crt and node.key, as “csmsql cluster cert” makes them")
 	flags.DurationVar(&s.options.SessionTTL, "session-ttl", 0, "how long the cluster waits for this node before it holds it for dead (default 10s)")
-	flags.DurationVar(&s.options.RepairAfter, "repair-after", time.Minute, "how long another node may be gone before the replicas that it had are made anew; 0: for ever")
+	flags.DurationVar(&s.options.RepairAfter, "repair-after", time.Minute, "how long another node may be gone before the replicas that it had are rebuilt; 0: for ever")
 	flags.StringVar(&s.options.HTTP, "http", "", "loopback `address` for /metrics and /healthz (default: off)")
 	flags.StringArrayVar(&s.options.Files, "files", nil, "`directory` that SQL may read and write (may be repeated; default: none)")
 	flags.Var(&s.memory, "memory", "memory of queries outside of the region; the node has up to 150MiB more, and workers share it with the node (default: half of what the region leaves)")

@@ -157,7 +157,8 @@ func TestServeSurvivesKill(t *testing.T) {
 	require.EqualValues(t, 250000, count)
 }
 
-// TestServeWithoutItsRegion: a node whose memory went with a reboot, or with somebody's rm, starts, says so wherever it is asked, and lends anew.
+// TestServeWithoutItsRegion: a node whose region was lost in a reboot, or removed by a user, starts, reports the loss
+// wherever it is asked, and lends a new one.
 func TestServeWithoutItsRegion(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
@@ -320,7 +321,8 @@ func get(t *testing.T, url string) string {
 	return string(body)
 }
 
-// TestServeAbandoned: the region of a data directory that was removed is told of at the start and by status, and never touched.
+// TestServeAbandoned: the region of a data directory that was removed is reported at the start and by status, and never
+// touched.
 func TestServeAbandoned(t *testing.T) {
 	n := startNode(t)
 	require.Error(t, n.signal(syscall.SIGKILL))

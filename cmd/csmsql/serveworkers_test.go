@@ -33,9 +33,9 @@ func (n *node) workers(t *testing.T) []workerStatus {
 }
 
 func stateOfPg(err error) string {
-	var told *pgconn.PgError
-	if errors.As(err, &told) {
-		return told.Code
+	var pgError *pgconn.PgError
+	if errors.As(err, &pgError) {
+		return pgError.Code
 	}
 	return ""
 }

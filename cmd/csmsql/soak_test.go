@@ -182,10 +182,10 @@ const redial = 2 * time.Second
 
 // failed judges a statement that failed: it may while something is broken. When all is well it must not.
 func (s *soak) failed(m *member, since int64, sql string, err error) {
-	var told interface{ SQLState() string } // by the frontend, or by the node's RPC
+	var sqlError interface{ SQLState() string } // of the frontend, or of the node's RPC
 	state := "connection"
-	if errors.As(err, &told) {
-		state = told.SQLState()
+	if errors.As(err, &sqlError) {
+		state = sqlError.SQLState()
 	}
 	calm := since%2 == 0 && s.trouble() == since && !errors.Is(err, errOld)
 	if recent := time.Since(time.Unix(0, s.calmSince.Load())) < redial; recent && (state == "08006" || state == "57P03") {
@@ -375,8 +375,8 @@ func (s *soak) finish() {
 	}
 }
 
-// requireSpace: each region holds what the catalog has there, once what is on its way has arrived, and what is used is the versions', to the byte:
-// nobody holds anything else, and nobody's is nothing.
+// requireSpace: each region holds what the catalog has there, once what is on its way has arrived, and the used bytes
+// are those of the versions, to the byte: there is no other holder, and nothing is unowned.
 func (s *soak) requireSpace(w *worker) {
 	for i, m := range s.members.nodes {
 		for end := time.Now().Add(patience / 2); ; time.Sleep(50 * time.Millisecond) {

@@ -114,7 +114,7 @@ func withShell(ctx context.Context, c *cobra.Command, o sqlOptions, use func(*sh
 	case errors.Is(err, shell.ErrReported):
 		return quietError{err}
 	case errors.Is(err, unix.EPIPE):
-		return nil // whoever read has seen enough: csmsql sql … | head
+		return nil // the reader has seen enough: csmsql sql … | head
 	}
 	return err
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stalls notices that processes of this machine do not run: something that is to happen every tick happens late. Sessions are as short as etcd has them,
-// so a node that does not run for as long loses its own, as it must; a test that is told of it does not take that for the product's fault.
+// stalls notices that processes of this machine do not run: its ticks come late. Sessions are as short as etcd allows,
+// so a node that does not run for as long loses its own, as it must. A test that learns of a stall does not count that
+// as a failure of the product.
 type stalls struct {
 	now      func() time.Time
 	runnable func() int   // threads that run or want to

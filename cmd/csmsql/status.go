@@ -64,7 +64,7 @@ that gives their memory back.`,
 	return c
 }
 
-// abandonedFile is a region's file that takes memory for nobody.
+// abandonedFile is a region's file that takes memory and has no owner.
 type abandonedFile struct {
 	Path      string   `json:"path"`
 	Caches    []string `json:"caches,omitempty"` // of an emulated fabric; they go with it
@@ -120,7 +120,7 @@ func printStatus(out io.Writer, s noderpc.Status, lost []abandonedFile, now time
 	})
 	table(&text, "memory holder\textents\tsize", len(s.Holders), func(i int) []any {
 		h := s.Holders[i]
-		return []any{cmp.Or(h.Holder, "nobody, at this moment"), h.Extents, bytesize.Size(h.Bytes)}
+		return []any{cmp.Or(h.Holder, "none, at this moment"), h.Extents, bytesize.Size(h.Bytes)}
 	})
 	for _, r := range s.Regions {
 		if r.Gone != "" {
@@ -135,7 +135,7 @@ func printStatus(out io.Writer, s noderpc.Status, lost []abandonedFile, now time
 	if len(needy) > 0 {
 		table(&text, "table needs its source\tchunks missing\tof\tsource", len(needy), func(i int) []any {
 			t := needy[i]
-			return []any{t.Schema + "." + t.Name, t.Missing, t.Chunks, cmp.Or(t.Source, "none on record: load it anew")}
+			return []any{t.Schema + "." + t.Name, t.Missing, t.Chunks, cmp.Or(t.Source, "none on record: load it again")}
 		})
 		text.WriteString("To bring back what has a source on record: csmsql sql -c 'ALTER TABLE … RELOAD'\n")
 	}

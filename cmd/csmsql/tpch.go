@@ -37,7 +37,7 @@ func newTPCHLoad() *cobra.Command {
 		Long: `Generate the eight TPC-H tables straight into the memory of a running node, in parallel.
 
 Scale factor 1 is about 1 GB of data with 6 million lines of orders; allowed are multiples of 0.001 below 1 and whole
-numbers above. All eight tables appear in one commit: whoever asks sees all or none.`,
+numbers above. All eight tables appear in one commit: a query sees all or none.`,
 		Example: `  csmsql tpch load --sf 0.1
   csmsql tpch load --sf 1 --replace
   csmsql tpch load --sf 10 --placement rows --replicas 2

@@ -27,7 +27,7 @@ func newVerify() *cobra.Command {
 with, and name what is damaged or cannot be had. Queries go on meanwhile; it reads at the speed of memory.
 
 A damaged chunk is an error for queries and never wrong rows. If another replica of it is whole, that one is read, and the
-damaged one is made anew. If not, load the table again, or let ALTER TABLE … RELOAD do it.
+damaged one is rebuilt. If not, load the table again, or let ALTER TABLE … RELOAD do it.
 
 The exit code is 1 if anything is damaged.`,
 		Example: "  csmsql verify\n  csmsql verify lineitem sales.orders --to /srv/a",

@@ -30,7 +30,7 @@ type connection struct {
 	since int64 // the state of the cluster when it was made
 }
 
-// errOld is of connections that ended with what was broken before, and nobody noticed.
+// errOld is of connections that an earlier fault had broken, unnoticed until now.
 var errOld = errors.New("the connection is of before")
 
 func (s *soak) worker(number uint64) *worker {
@@ -64,8 +64,8 @@ func (w *worker) ask(m *member, open bool, statements ...string) (rows []string,
 			break
 		}
 	}
-	var told *pgconn.PgError
-	answered = err == nil || errors.As(err, &told) && told.Severity != "FATAL"
+	var pgError *pgconn.PgError
+	answered = err == nil || errors.As(err, &pgError) && pgError.Severity != "FATAL"
 	if !answered && conn.since != w.trouble() {
 		err = fmt.Errorf("%w: %w", errOld, err)
 	}
@@ -263,12 +263,12 @@ func (w *worker) commit(m *member, g *group, what string, change func(world) wor
 	since := w.trouble()
 	operation := g.begin(change)
 	answered, err := do()
-	var told interface{ SQLState() string }
+	var sqlError interface{ SQLState() string }
 	switch {
 	case err == nil:
 		w.wrong(g.committed(operation))
 		return happened
-	case !answered, errors.As(err, &told) && told.SQLState() == "08007":
+	case !answered, errors.As(err, &sqlError) && sqlError.SQLState() == "08007":
 		w.failed(m, since, what, err)
 		return inDoubt
 	}
@@ -310,9 +310,9 @@ func (w *worker) questionOf(g *group, m *member, q question, a, b string) bool {
 	since, moment := w.trouble(), g.moment()
 	rows, _, err := w.ask(m, false, strings.NewReplacer("A!", a, "B!", b).Replace(q.sql))
 	answer := strings.Join(rows, "\n")
-	var told *pgconn.PgError
+	var pgError *pgconn.PgError
 	switch {
-	case errors.As(err, &told) && told.Code == "42P01":
+	case errors.As(err, &pgError) && pgError.Code == "42P01":
 		answer = missing
 	case err != nil:
 		w.failed(m, since, q.sql, err)
