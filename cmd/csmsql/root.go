@@ -123,7 +123,7 @@ func flagError(c *cobra.Command, err error) error {
 // noNumber is how Go says so.
 var noNumber = regexp.MustCompile(`: strconv\.(?:Parse\w+|Atoi): parsing .*$`)
 
-// packageNames stand before errors of ours, for those who read the source.
+// packageNames begin errors of this module, for readers of the source.
 var packageNames = regexp.MustCompile(`(^|: )(?:memregion|coherence|catalog|engine|wire|noderpc|lending|pgcatalog|exec/duckdb): `)
 
 // report prints an error with what to do about it, and chooses the exit code.

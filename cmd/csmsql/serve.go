@@ -164,7 +164,8 @@ func (s *serving) check(given *pflag.FlagSet) error {
 	return s.options.Check()
 }
 
-// isNothing tells the text of a flag's value that says nothing: such a flag would be taken for one that was not given.
+// isNothing reports whether the text of a flag's value is empty or zero: such a flag would be taken for one that was
+// not given.
 func isNothing(value string) bool { return slices.Contains([]string{"", "0 B", "0s", "[]"}, value) }
 
 func (s *serving) flags(flags *pflag.FlagSet) {

@@ -8,11 +8,12 @@ import (
 
 // Options say what else was promised, and what was asked.
 type Options struct {
-	// Set tells sets from lists; nil: all are lists.
+	// Set reports whether an object is a set; nil: all are lists.
 	Set func(Key) bool
 	// Session: each session's transactions are in its order.
 	Session bool
-	// RealTime: who asks after an answer was given to anybody asks a state as new as that answer's. It implies Session.
+	// RealTime: a statement that begins after any session got an answer sees a state at least as new as that answer's.
+	// It implies Session.
 	RealTime bool
 	// EveryRead holds what transactions read that did not commit to the same promises.
 	EveryRead bool
@@ -89,7 +90,7 @@ type checker struct {
 	found    []Anomaly
 }
 
-// writer is who has appended a value.
+// writer is the transaction that has appended a value.
 type writer struct {
 	transaction int
 	place       int // among the transaction's appends to the object that it did not take back
@@ -120,7 +121,7 @@ func (c *checker) report(kind Kind, transactions []int, why ...string) {
 	c.found = append(c.found, Anomaly{Kind: kind, Transactions: transactions, Why: why, history: c.history})
 }
 
-// index remembers who has appended what.
+// index records which transaction has appended which value.
 func (c *checker) index() error {
 	for number := range c.history {
 		t := &c.history[number]

@@ -143,8 +143,8 @@ func NameOfOID(oid uint32) string {
 	return NameOf(uint64(oid - FirstOID))
 }
 
-// NamePrefix begins the names of types in texts for DuckDB, which has no such names: who gives it a text writes what
-// they stand for. A type's number is behind, so that texts that are kept mean the type, whatever it is called.
+// NamePrefix begins the names of types in texts for DuckDB. DuckDB has no such names: its caller replaces them with
+// what they stand for. A type's number follows, so that stored texts keep their type when it is renamed.
 const NamePrefix = "csm_type__"
 
 // NameOf is what a type is called in such a text.

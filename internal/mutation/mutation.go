@@ -147,7 +147,7 @@ var (
 	heading = regexp.MustCompile(`(?m)^package \w+\n`)
 )
 
-// apply gives the changed files of a batch, by name, and the package that tells which mutation is on.
+// apply returns the changed files of a batch, by name, and the package that says which mutation is on.
 func apply(root string, batch []edit) (files map[string]string, err error) {
 	byFile := map[string][]edit{}
 	for _, e := range batch {
@@ -187,13 +187,13 @@ const (
 	module       = "github.com/csmsql/csmsql/"
 	switchFile   = "internal/mutant/mutant.go" // is in no tree, only in overlays
 	switchImport = module + "internal/mutant"
-	// Variable tells a program which of its mutations is on.
+	// Variable names the mutation that is on, in the environment of a program.
 	Variable = "CSMSQL_MUTANT"
 )
 
 func switchText(batch []edit) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "// Package mutant tells which mutation is on.\npackage mutant\n\nimport \"os\"\n\nvar name = os.Getenv(%q)\n\n", Variable)
+	fmt.Fprintf(&b, "// Package mutant says which mutation is on.\npackage mutant\n\nimport \"os\"\n\nvar name = os.Getenv(%q)\n\n", Variable)
 	for _, e := range batch {
 		fmt.Fprintf(&b, "var M%d = name == %q\n", e.number, e.Name)
 	}

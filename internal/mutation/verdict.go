@@ -39,15 +39,15 @@ func (r Result) String() string {
 	return fmt.Sprintf("%-10v %-50s %s %s", r.Verdict, r.Name, r.Time.Round(100*time.Millisecond), r.By)
 }
 
-// What takes so many times as long as the baseline, and longer than that, does not end any more.
+// Tests that take patience times as long as the baseline, and shortest beyond that, are taken not to end.
 const (
 	patience = 10
 	shortest = 10 * time.Second
 )
 
 // Judge runs each mutation of a table, whose tests are all in the package of programs, after the baseline (MU2), and
-// tells of each result. No run may take longer than the limit. The error names tests that are red, or do not end,
-// without a mutation: nothing is said of theirs.
+// calls tell with each result. No run may take longer than the limit. The error names tests that fail, or do not end,
+// without a mutation: their mutations have no result.
 func Judge(programs *Programs, list []Mutation, limit time.Duration, tell func(Result)) error {
 	limits := map[Tests]time.Duration{}
 	var failed []error

@@ -31,11 +31,11 @@ type Options struct {
 	With func(*rand.Rand) string
 	// Beside are statements that change nothing that a client may see, which clients throw in. They may conflict.
 	Beside []string
-	// Unanswered tells of an error whether it leaves open what has become of the statement. Nil: none does.
+	// Unanswered reports whether an error leaves the outcome of the statement unknown. Nil: none does.
 	Unanswered func(error) bool
 }
 
-// Workload is one run. Its methods are for one goroutine, but for Stop.
+// Workload is one run. Its methods except Stop are for one goroutine.
 type Workload struct {
 	options Options
 	clock   atomic.Int64

@@ -69,15 +69,15 @@ func (b *Backend) Open(ctx context.Context, start wire.Startup) (wire.Session, e
 	return s, nil
 }
 
-// overOwnSocket reports whether the client came by a unix socket: they are in the data directory, which only its owner
-// can open. Names of users are not checked, so that they hide texts from those who do not pretend.
+// overOwnSocket reports whether the client is connected by a unix socket: those are in the data directory, which only
+// its owner can open. Names of users are not checked, so they hide texts only from clients that give their own name.
 func overOwnSocket(start wire.Startup) bool {
 	_, local := start.RemoteAddr.(*net.UnixAddr)
 	return local
 }
 
-// checkDatabase lets in who asks for the database, or for none: then clients send the user's name. "postgres" is what
-// tools connect to before they know better.
+// checkDatabase accepts clients that ask for the database, or for none: then they send the user's name. "postgres" is
+// what tools connect to before they know other names.
 func checkDatabase(start wire.Startup) error {
 	switch start.Database {
 	case Database, "postgres", start.User:

@@ -9,8 +9,8 @@ import (
 	"github.com/csmsql/csmsql/wire/pgformat"
 )
 
-// withOrigins is schema with what wire tells of the tables that its columns are of. origins as engine.Statement gives
-// them.
+// withOrigins returns schema with what wire describes of the tables of its columns. origins are those of
+// engine.Statement.
 func withOrigins(schema *arrow.Schema, origins []typing.Origin) *arrow.Schema {
 	if schema == nil || len(origins) != schema.NumFields() {
 		return schema

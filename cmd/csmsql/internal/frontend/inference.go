@@ -175,7 +175,7 @@ func arithmeticType(oid uint32) uint32 {
 	return 0
 }
 
-// untyped tells operands that say nothing about the other one.
+// untyped reports whether an operand says nothing about the type of the other one.
 func untyped(n *pg.Node) bool {
 	return n.GetParamRef() != nil || n.GetAConst() != nil || n.GetList() != nil
 }

@@ -15,7 +15,7 @@ import (
 // PostgreSQL's those that are written: such a type is rewritten, and positions in errors are moved back. Texts that
 // mean other bytes or arrays than in PostgreSQL are the engine's business.
 
-// mayHaveNumerics tells cheaply that a statement has nothing to rewrite.
+// mayHaveNumerics reports whether a statement may have something to rewrite. It is cheap.
 func mayHaveNumerics(sql string) bool {
 	return strings.Contains(sql, "numeric") || strings.Contains(sql, "NUMERIC")
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/csmsql/csmsql/engine/overdue"
 )
 
-// A statement that is cancelled, or has taken too long, fails soon, whether DuckDB looks or not: inside of one value of
-// levenshtein over long texts, or while it plans a long one, it does not. So the connection's goroutine does not call
-// the engine itself where that may take long:
+// A statement that is cancelled, or has taken too long, fails soon, whether DuckDB checks for interruptions or not: it
+// does not within one value of levenshtein over long texts, or while it plans a long statement. So the connection's
+// goroutine does not call the engine itself where that may take long:
 //
 //	connection ── do ──► the session's caller ──► engine
 //	     │ ◄─── returned ──────────┘
@@ -32,7 +32,7 @@ import (
 // A client that leaves does not wait: its connection ends, and the session stays behind at its place, and on the
 // account, until the call returns.
 
-// graceOfCalls leaves DuckDB time to hear of an interruption.
+// graceOfCalls leaves DuckDB time to notice an interruption.
 const graceOfCalls = 50 * time.Millisecond
 
 const (
@@ -299,8 +299,9 @@ const promptText = 128
 // promptWords begin statements that nothing is planned for.
 var promptWords = []string{"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "set", "reset", "show", "deallocate", "discard", "close"}
 
-// isPrompt tells texts that cannot take long to plan, which the connection's goroutine does itself: to wake another
-// one, and be woken by it, costs as much as they do. A SELECT among them calls no function and names no table or view.
+// isPrompt reports whether a text cannot take long to plan. The connection's goroutine runs such texts itself: to wake
+// another one, and be woken by it, costs as much as they do. A SELECT among them calls no function and names no table
+// or view.
 func isPrompt(sql string) bool {
 	if len(sql) > promptText || strings.ContainsAny(sql, "(") {
 		return false

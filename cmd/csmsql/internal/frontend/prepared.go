@@ -209,7 +209,7 @@ func (r *result) Close() error {
 	return err
 }
 
-// wasEnded tells a context that was ended before what ran under it, by the client, its settings or the server.
+// wasEnded reports whether the client, its settings or the server ended a context before what ran under it had ended.
 func wasEnded(ctx context.Context) bool {
 	switch context.Cause(ctx) {
 	case wire.ErrCanceled, wire.ErrStatementTimeout, wire.ErrConnectionLost, wire.ErrShutdown:

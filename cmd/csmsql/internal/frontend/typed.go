@@ -86,7 +86,7 @@ func (s *session) plan(ctx context.Context, text *lex.Text, in string,
 	return st, oids, changed, nil
 }
 
-// named tells PREPARE, whose parameters get their values, and so their types, from EXECUTE.
+// named reports whether a statement is PREPARE, whose parameters get their values, and so their types, from EXECUTE.
 func named(head any) bool {
 	_, prepare := head.(*statement.Prepare)
 	return prepare

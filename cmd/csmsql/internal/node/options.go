@@ -231,7 +231,7 @@ func (o Options) checkCluster() error {
 	return nil
 }
 
-// isAddress tells HOST:PORT, with or without the scheme that etcd's own tools write.
+// isAddress reports whether a text is HOST:PORT, with or without the scheme that etcd's own tools write.
 func isAddress(text string) bool {
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "https://"), "http://")
 	_, port, err := net.SplitHostPort(text)

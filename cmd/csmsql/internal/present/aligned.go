@@ -168,5 +168,5 @@ func clean(text string) string {
 	return out.String()
 }
 
-// moves tells the control characters, those from 0x80 to 0x9F included, but for the line feed.
+// moves reports whether r is a control character (also from 0x80 to 0x9F), other than the line feed.
 func moves(r rune) bool { return unicode.IsControl(r) && r != '\n' }

@@ -6,5 +6,5 @@
 //	json    one array of objects per result; numbers, booleans and JSON stay what they are
 //	jsonl   one object per line
 //
-// Every format streams: memory does not grow with the result, but for the WidthRows rows that a table's widths need.
+// Every format streams: memory does not grow with the result. A table keeps WidthRows rows, to find its widths.
 package present

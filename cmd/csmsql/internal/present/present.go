@@ -30,7 +30,7 @@ func New(format string, out *bufio.Writer) (conversation.Sink, error) {
 	return nil, fmt.Errorf("--format %s: the formats are %s", format, strings.Join(Formats, ", "))
 }
 
-// isNumber tells types whose values are aligned to the right, and written bare in JSON if they are finite.
+// isNumber reports whether a type's values are aligned to the right, and written bare in JSON if they are finite.
 func isNumber(oid uint32) bool {
 	switch oid {
 	case pgformat.Int2, pgformat.Int4, pgformat.Int8, pgformat.Float4, pgformat.Float8, pgformat.NumericOID, pgformat.OID:

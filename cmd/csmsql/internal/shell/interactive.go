@@ -86,8 +86,8 @@ func (s *Shell) interruptible(ctx context.Context, run func(context.Context) err
 	}
 }
 
-// HistoryFile is where history is kept: $XDG_STATE_HOME/csmsql/history or ~/.local/state/csmsql/history; empty for
-// those who have no home.
+// HistoryFile is where history is kept: $XDG_STATE_HOME/csmsql/history or ~/.local/state/csmsql/history; empty if
+// the user has no home.
 func HistoryFile() string {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {
