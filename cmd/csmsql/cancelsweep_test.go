@@ -14,7 +14,7 @@ import (
 	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
-// cancel sends a cancel request, and returns when the server has heard it: then it hangs up.
+// cancel sends a cancel request, and returns when the server has received it: then it closes the connection.
 func (r *raw) cancel() error {
 	network, err := net.Dial("tcp", r.address)
 	if err != nil {
@@ -94,8 +94,9 @@ func planned(tables int) string {
 	return "SELECT count(*) FROM " + strings.Join(from, ", ") + " WHERE " + strings.Join(where, " AND ")
 }
 
-// At whatever moment a cancel request comes while a message is at work, in whatever form of the protocol: it is heard by the client, and by what
-// worked for it, so that the connection is soon done with it. So is a statement_timeout, however short.
+// A cancel request may come at any moment while a message is processed, in any form of the protocol. The statement
+// ends, its client gets the error, and the connection is soon ready again. The same holds for a statement_timeout,
+// however short.
 func TestCancelRequestsAtEveryMoment(t *testing.T) {
 	t.Parallel()
 	for _, flags := range [][]string{{"--workers", "0"}, {"--workers", "1", "--memory", "768MiB"}} {

@@ -288,7 +288,7 @@ func TestClusterCertificates(t *testing.T) {
 	refuseCalls(t, a, at, filepath.Join(f.data("b"), "certs"), tool)
 }
 
-// eventually waits for a line of the metrics: who is refused hears of it before the counter does.
+// eventually waits for a line of the metrics: the peer gets a refusal before it is counted.
 func eventually(t *testing.T, n *node, line string) {
 	t.Helper()
 	matches := regexp.MustCompile(line)
@@ -314,7 +314,8 @@ func refuseConnections(t *testing.T, n *node, at, foreign string) {
 	require.Eventually(t, func() bool { return refused.MatchString(n.stderr.String()) }, patience, 20*time.Millisecond)
 }
 
-// refuseCalls: forged and oversized calls of a node, and any about memory of a tool, are logged with who and what, and counted.
+// refuseCalls: forged and oversized calls of a node, and any about memory of a tool, are logged with peer and call, and
+// counted.
 func refuseCalls(t *testing.T, n *node, at, ofNode, ofTool string) {
 	t.Helper()
 	dial := func(directory string, role certificate.Role) *noderpc.Client {

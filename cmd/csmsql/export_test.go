@@ -8,5 +8,5 @@ var Run = run
 // NewRoot is the command that all others are below.
 var NewRoot = newRoot
 
-// SetFault has the nodes of this process tell of their fault points. Call it before Run.
+// SetFault has the nodes of this process call hook at their fault points. Call it before Run.
 func SetFault(hook faults.Hook) { fault = hook }

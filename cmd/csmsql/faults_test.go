@@ -122,7 +122,7 @@ func orders(t *testing.T, r *rand.Rand, text string) (orders []faults.Order) {
 	return orders
 }
 
-// delayed is less than anybody's patience: nothing may fail of it.
+// delayed is less than every timeout: nothing may fail because of it.
 const delayed = 300 * time.Millisecond
 
 // repairAfter of the nodes: soon, because the test waits for it.
@@ -281,7 +281,7 @@ func (a *attack) attack(o faults.Order) {
 		watching.Go(func() { a.watch(over) })
 	}
 	a.play(sceneOf(o.Point))
-	for end := time.Now().Add(backgroundMax); !a.isTaken() && time.Now().Before(end); { // some points are reached behind everybody's back
+	for end := time.Now().Add(backgroundMax); !a.isTaken() && time.Now().Before(end); { // some points are reached in the background
 		time.Sleep(time.Millisecond)
 	}
 	close(over)

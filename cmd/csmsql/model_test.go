@@ -173,7 +173,7 @@ func (g *group) moment() int {
 }
 
 // check demands that an answer is that of a world which was possible since the question began. If nothing changed meanwhile and the
-// answer tells worlds apart, it settles which one it is: a later answer must know.
+// answer distinguishes worlds, it settles which one it is: a later answer must agree.
 func (g *group) check(since int, answer string, of func(world) string, tellsApart bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// raw is a client that hears every message.
+// raw is a client that receives every message.
 type raw struct {
 	t        *testing.T
 	address  string
@@ -31,7 +31,7 @@ func (n *node) raw(t *testing.T) *raw {
 	return r
 }
 
-// say sends messages and gives what comes back up to ReadyForQuery.
+// say sends messages and returns the answers up to ReadyForQuery.
 func (r *raw) say(messages ...pgproto3.FrontendMessage) []string {
 	r.t.Helper()
 	for _, m := range messages {
@@ -41,7 +41,7 @@ func (r *raw) say(messages ...pgproto3.FrontendMessage) []string {
 	return r.hear()
 }
 
-// hear gives what comes up to ReadyForQuery, in one word each; rows that follow each other are one.
+// hear returns the messages up to ReadyForQuery, one word for each; consecutive rows are one word.
 func (r *raw) hear() (heard []string) {
 	r.t.Helper()
 	for {
@@ -67,8 +67,8 @@ func (r *raw) hear() (heard []string) {
 	}
 }
 
-// cancelled is what say hears of what is cancelled, again and again: the first request may come before there is something to cancel. One may come too late
-// for it, and hit what is said next: settled does not mind.
+// cancelled is say with cancel requests, again and again: the first one may come before there is something to cancel.
+// One may come too late, and hit the next statement: settled allows for that.
 func (r *raw) cancelled(messages ...pgproto3.FrontendMessage) []string {
 	r.t.Helper()
 	heard, ended := make(chan struct{}), make(chan struct{})
@@ -113,8 +113,9 @@ const (
 	inTime = "SET LOCAL statement_timeout = 100"
 )
 
-// What the client of an overdue statement hears, in which order, and where its transaction stands, in every form of the protocol. What the client says
-// while the session is not done with the statement waits as long as it may, and is that it took too long, too.
+// The messages that the client of an overdue statement receives, their order, and the state of its transaction, in
+// every form of the protocol. A statement that the client sends while the session is not done with the overdue one
+// waits for as long as it may take, and then times out as well.
 func TestTheProtocolOfOverdueStatements(t *testing.T) {
 	t.Parallel()
 	n := startNode(t, "--workers", "0")
@@ -210,7 +211,7 @@ func TestTheProtocolOfOverdueStatements(t *testing.T) {
 	}
 }
 
-// withoutComplete leaves out what tells that messages of the extended protocol were understood.
+// withoutComplete leaves out the acknowledgements of the extended protocol.
 func withoutComplete(heard []string) []string {
 	return slices.DeleteFunc(heard, func(word string) bool { return word == "ParseComplete" || word == "BindComplete" })
 }

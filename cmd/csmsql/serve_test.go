@@ -61,7 +61,7 @@ func TestServeKeepsTables(t *testing.T) {
 	require.EqualValues(t, 100000*99999/2, sum)
 }
 
-// keepBusy has clients of every kind at work; each tells when the node has failed it.
+// keepBusy starts clients of every kind; each sends an error when the node has failed it.
 func keepBusy(t *testing.T, n *node) (failed chan error) {
 	t.Helper()
 	ctx := deadline(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A terminal tells a node and its supervisor, and the supervisor tells the node again: that is no haste. Who is in haste
-// says it later.
+// A terminal signals a node and its supervisor, and the supervisor signals the node again: that counts as one signal. A
+// second one comes later, from a user in haste.
 func TestSignalsAtOnceAreOne(t *testing.T) {
 	t.Parallel()
 	t.Run("at once", func(t *testing.T) {

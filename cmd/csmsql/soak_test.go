@@ -19,7 +19,7 @@ import (
 // soak is a cluster of processes under load that dies in parts and is healed, again and again:
 //
 //	seed ─► faults: kill, stop, continue, restart of nodes and etcd, one after the other
-//	   ├──► writers: each changes the tables of its group, and tells the model what was acknowledged, refused or is in doubt
+//	   ├──► writers: each changes the tables of its group, and reports to the model what is done, refused or in doubt
 //	   └──► readers: every answer must be that of a world that the model holds for possible
 type soak struct {
 	t       *testing.T
@@ -114,7 +114,7 @@ func (s *soak) run(duration time.Duration) {
 	require.Greater(s.t, s.answers.Load(), int64(duration.Seconds()), "too few answers for this test to mean anything")
 }
 
-// over tells workers to end.
+// over reports whether the soak has ended: then its workers end.
 func (s *soak) over() bool {
 	select {
 	case <-s.ended:

@@ -22,8 +22,8 @@ type stalls struct {
 	count    atomic.Int64
 }
 
-// stallCrowd is how many threads for each processor keep those waiting that have much to do: to renew a session takes
-// etcd and a node a tenth of a second. The watcher, who does little, is let in at once.
+// stallCrowd is how many threads for each processor make busy threads wait for long: to renew a session takes etcd and
+// a node a tenth of a second. The watcher, which does little, runs at once.
 const stallCrowd = 8
 
 const (

@@ -231,7 +231,7 @@ const (
 	inDoubt
 )
 
-// transact runs a change at a node and tells the model; nil changes no row.
+// transact runs a change at a node and reports it to the model; nil changes no row.
 func (w *worker) transact(g *group, statements []string, change func(world) world) int {
 	return w.transactAt(pick(w, w.members.nodes...), g, statements, change)
 }
@@ -258,7 +258,7 @@ func (w *worker) transactAt(m *member, g *group, statements []string, change fun
 	})
 }
 
-// commit does what changes a group, and tells the model what became of it.
+// commit runs the change of a group, and reports its outcome to the model.
 func (w *worker) commit(m *member, g *group, what string, change func(world) world, do func() (answered bool, err error)) int {
 	since := w.trouble()
 	operation := g.begin(change)
@@ -400,7 +400,7 @@ var questions = []question{
 	}},
 }
 
-// everything tells any two worlds of both tables apart.
+// everything distinguishes any two worlds of both tables.
 var everything = question{
 	sql:        perBatch + " UNION ALL " + strings.ReplaceAll(perBatch, "A!", "B!") + " ORDER BY 1, 2",
 	tellsApart: true,
@@ -409,7 +409,7 @@ var everything = question{
 	},
 }
 
-// everythingOf tells worlds apart that differ in one table, also when it or the other one is missing.
+// everythingOf distinguishes worlds that differ in one table, also when it or the other one is missing.
 var everythingOf = question{
 	sql:        perBatch + " ORDER BY 1, 2",
 	tellsApart: true,

@@ -29,10 +29,11 @@ const (
 // words is the table that attacks and the client that behaves ask.
 const words = "CREATE TABLE words AS SELECT i::int AS i, 'v' || i AS word FROM range(100000) r(i)"
 
-// held is what clients make the node keep, by csm.memory, but for who asks.
+// held is what the attackers make the node keep, by csm.memory.
 const held = "SELECT coalesce(sum(bytes), 0)::bigint FROM csm.memory WHERE \"user\" = 'abuser'"
 
-// A node in a control group of exactly what its help asks for outlives each attack by itself, and has given back what it took.
+// A node in a control group of exactly the memory that its help asks for survives each attack alone, and gives the
+// memory of the attack back.
 func TestAttacks(t *testing.T) {
 	full := os.Getenv(variable) != ""
 	for _, a := range attacks {

@@ -61,7 +61,7 @@ func (n *node) attackers(order order) *attackers {
 	return a
 }
 
-// end has them stop, and tells how many processors they used.
+// end stops them, and returns how many processors they used.
 func (a *attackers) end(t testing.TB) (out outcome, processors float64) {
 	a.input.Close()
 	require.NoError(t, a.command.Wait(), a.output.String())

@@ -12,8 +12,9 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// attack makes a node keep as much as it can. It ends when it was refused everything or has sent everything; an error is something that no
-// client should hear, however it behaves. Tables have names of the attacker's number, so that many can play at once.
+// attack makes a node keep as much as it can. It ends when everything was refused or sent; an error is an answer that
+// no client should get, however it behaves. Tables are named by the attacker's number, so that many attackers can run
+// at once.
 type attack struct {
 	name string
 	play func(ctx context.Context, n *target, a attacker) error
@@ -186,7 +187,7 @@ func bindLong(ctx context.Context, n *target, a attacker) error {
 	})
 }
 
-// leaveUnfinished sends messages but for their last byte.
+// leaveUnfinished sends messages without their last byte.
 func leaveUnfinished(ctx context.Context, n *target, a attacker) error {
 	return a.each(ctx, n, func(ctx context.Context, c *client, a attacker) error {
 		kind := []byte("QPB")[a.number%3]

@@ -309,7 +309,7 @@ func (d *database) make(s *session) {
 	d.states = append(d.states, next)
 }
 
-// answer tells the session, and the history where a transaction is over.
+// answer answers the session, and adds its transaction to the history if that is over.
 func (d *database) answer(s *session) {
 	at := d.tick()
 	s.phase = 0

@@ -12,8 +12,8 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
-// A bad row is named by its line, its column and its value, in everything that a user sees: psql's text is PostgreSQL's, but for the line itself,
-// which is not repeated where the row has too few or too many fields.
+// A bad row is named by its line, its column and its value, in everything that a user sees. psql's text is
+// PostgreSQL's, except that the line itself is not repeated where the row has too few or too many fields.
 func TestBadRowsInPsql(t *testing.T) {
 	mustPsql(t, "", "-c", "CREATE OR REPLACE TABLE bad_rows (a integer, b text, c date)")
 	many := strings.Repeat("1\tx\t2024-01-01\n", 70_000)

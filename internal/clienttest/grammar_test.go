@@ -57,7 +57,8 @@ func examplesOfOptions(t *testing.T) (found []uses) {
 	return found
 }
 
-// TestOptionsAreWhole: every option of PostgreSQL's grammar is in an example, but for those of statements that are refused as a whole.
+// TestOptionsAreWhole: every option of PostgreSQL's grammar is in an example, except those of statements that are
+// refused as a whole.
 func TestOptionsAreWhole(t *testing.T) {
 	examples := examplesOfOptions(t)
 	accepted := map[string]bool{}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// psql prints what it has heard behind its commands.
+// psql prints notifications behind its commands.
 func TestPsqlListen(t *testing.T) {
 	out := mustPsql(t, `CREATE OR REPLACE TABLE psql_heard (i integer);
 LISTEN csm_table_psql_heard;

@@ -19,8 +19,8 @@ type reply struct {
 	names, types, rows  []string
 }
 
-// difference names what tells an answer of PostgreSQL's from ours: the first thing of which a client would notice it.
-// What types differ in, it names: PostgreSQL's and ours. Empty: nothing.
+// difference names the first difference between PostgreSQL's answer and ours that a client would notice. Of different
+// types it names both, PostgreSQL's and ours. Empty: none.
 func (a reply) difference(ours reply) string {
 	switch {
 	case a.state != ours.state && ours.state != "" && a.state != "":

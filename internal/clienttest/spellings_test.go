@@ -101,7 +101,8 @@ var frames = []struct{ name, before, after string }{
 // duckFrame is the one of frames that PostgreSQL's parser does not understand.
 const duckFrame = 1
 
-// TestEverySpelling: each is PostgreSQL's value or an error, wherever it stands, and never another value that docs/sql.md does not tell of.
+// TestEverySpelling: each is PostgreSQL's value or an error, wherever it stands, and never another value that
+// docs/sql.md does not describe.
 func TestEverySpelling(t *testing.T) {
 	for _, backend := range []string{"auto", "duckdb", "compute"} {
 		r := newRoom(t, shared.dsn(), "CREATE TABLE spelled (a int); INSERT INTO spelled VALUES (1); SET csm.backend = "+backend)
@@ -152,7 +153,7 @@ func (r *room) version(t *testing.T) (major int) {
 	return major
 }
 
-// isState tells a SQLSTATE from a value.
+// isState reports whether a text is a SQLSTATE, and not a value.
 func isState(text string) bool {
 	return len(text) == 5 && strings.Trim(text, "0123456789P") == "" && (strings.HasPrefix(text, "22") || strings.HasPrefix(text, "42"))
 }

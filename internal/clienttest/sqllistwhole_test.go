@@ -18,8 +18,8 @@ import (
 // The sections in which names of each kind are looked for, by how their headings begin.
 var kinds = []string{"Types", "Functions", "Operators", "Settings"}
 
-// walkedNames are the names of each kind that PostgreSQL and DuckDB have: DuckDB's as it tells them, PostgreSQL's from a file that
-// testdata/postgres/extract.sh wrote.
+// walkedNames are the names of each kind that PostgreSQL and DuckDB have: DuckDB's as it lists them, PostgreSQL's from
+// a file that testdata/postgres/extract.sh wrote.
 func walkedNames(t *testing.T) map[string][]string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -76,7 +76,7 @@ func child(t *testing.T, directory string) (output string, state *os.ProcessStat
 	return out.String(), c.ProcessState, paused
 }
 
-// FT3: what is armed happens, once, at its point; who has done it is known, and where everybody was.
+// FT3: what is armed happens once, at its point. The process that took it is known, and the points that were reached.
 func TestTrigger(t *testing.T) {
 	directory := t.TempDir()
 	trigger, err := faults.NewTrigger(directory)

@@ -9,14 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sharedLabels is how many packages have invariants of these letters. They become fewer: who gives a package letters of its own lowers the number.
+// sharedLabels is how many packages have invariants of these letters. They become fewer: lower the number when a
+// package gets letters of its own.
 var sharedLabels = map[string]int{
 	"E": 2, "N": 2, "O": 2, "P": 2, "R": 3, "S": 2, "T": 3, "W": 2,
 }
 
 var labelled = regexp.MustCompile(`(?m)^//\s+- ([A-Z]+)[0-9]+: `)
 
-// L5: an invariant's label says whose it is: two packages do not have the same letters.
+// L5: an invariant's label identifies its package: no two packages have the same letters.
 func TestLabelsOfInvariantsAreOnePackages(t *testing.T) {
 	packages := map[string][]string{}
 	eachFile(t, func(path string, _ []string) {

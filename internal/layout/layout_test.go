@@ -180,7 +180,7 @@ func TestImportsPointDownward(t *testing.T) {
 	})
 }
 
-// L1: the dangerous things live where everybody looks for them.
+// L1: cgo, assembly and unsafe are only where the package's documentation says.
 func TestDangerousThingsLiveInTheirPlaces(t *testing.T) {
 	eachFile(t, func(path string, imports []string) {
 		slashed := filepath.ToSlash(path)

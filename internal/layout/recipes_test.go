@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNoFailureIsHiddenByAPipe: sh tells of a pipe only how its last command ended. A recipe that filters what tests print is green, whatever they print.
+// TestNoFailureIsHiddenByAPipe: the exit status of a pipe in sh is that of its last command. A recipe that filters the
+// output of tests succeeds even if they fail.
 func TestNoFailureIsHiddenByAPipe(t *testing.T) {
 	b, err := os.ReadFile("../../Makefile")
 	require.NoError(t, err)
