@@ -100,7 +100,7 @@ func attachOne(ctx context.Context, o Options, node *process, ways []way, rows i
 	o.say("%d rows: measuring", rows)
 	for run := range o.Runs {
 		for k := range ways {
-			i := (k + run) % len(ways) // who goes first changes
+			i := (k + run) % len(ways) // which side goes first changes
 			if err := size.measure(ctx, i, ways[i]); err != nil {
 				return size, fmt.Errorf("%s: %w", ways[i].name, err)
 			}

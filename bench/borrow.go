@@ -27,7 +27,7 @@ type attachment struct {
 	lease   catalog.LeaseID
 	chunks  int
 	batches []arrow.RecordBatch
-	record  int   // bytes of the table's record, which is all that a commit of it tells every node
+	record  int   // bytes of the table's record, which is all that a commit of it sends to every node
 	pages   int64 // bytes of its pages of descriptors, which come when they are asked for
 }
 

@@ -127,7 +127,7 @@ func (r *Report) delays(what string, d []time.Duration) {
 	r.Rows = append(r.Rows, []any{what, len(d), percentile(d, 50), percentile(d, 99), slices.Max(d)})
 }
 
-// sums tell whether the tables are as they were.
+// sums show whether the tables are as they were.
 func (s *server) sums(ctx context.Context) (string, error) {
 	conn, err := pgconn.Connect(ctx, s.conninfo)
 	if err != nil {
@@ -208,11 +208,11 @@ func cancelAt(ctx context.Context, conn *pgconn.PgConn, c cancelled.Statement, m
 	}
 	err = runCancelled(ctx, conn, c)
 	end := time.Now()
-	var told *pgconn.PgError
+	var pgError *pgconn.PgError
 	switch {
 	case err == nil:
 		return 0, max(end.Sub(begin), 1), nil
-	case !errors.As(err, &told) || told.Code != "57014":
+	case !errors.As(err, &pgError) || pgError.Code != "57014":
 		return 0, 0, fmt.Errorf("it was to be cancelled: %w", err)
 	}
 	if !byRequest {

@@ -15,7 +15,7 @@ import (
 
 // cluster measures what several nodes are worth and what they cost. Every node is a process.
 //
-//	alone   TPC-H in one node, not in a cluster     ─┐ the same query, one after the other; who goes first changes
+//	alone   TPC-H in one node, not in a cluster     ─┐ the same query, one after the other; the first one changes
 //	solo    TPC-H in a cluster of one node          ─┤   solo / alone: what belonging to a cluster costs a query
 //	a, b    TPC-H split by hash over two nodes      ─┘   alone / a+b:  what a second node is worth
 //
@@ -109,7 +109,7 @@ const (
 	sidesOf
 )
 
-// short statements tell what a statement costs that hardly reads anything: a cluster's first asks etcd for the last
+// short statements show what a statement costs that hardly reads anything: a cluster's first asks etcd for the last
 // commit.
 var short = []struct{ name, sql string }{
 	{"no table", "SELECT 1"},
@@ -262,7 +262,7 @@ func (s *splittings) measure(ctx context.Context, o Options) error {
 	return nil
 }
 
-// turn asks each side once; who goes first changes with number.
+// turn asks each side once; number decides which one goes first.
 func (s *splittings) turn(ctx context.Context, number, i int, sql string) error {
 	for k := range s.sides {
 		if err := ctx.Err(); err != nil {

@@ -33,7 +33,7 @@ type reachings struct{ sizes []reached }
 
 // reaching measures what it takes a process that has nothing, neither connection nor mapping nor descriptor, to get at
 // a table that lies over three nodes: until it has read the first value of every column of a chunk of each node. And
-// what a commit tells the others: the bytes of the table's record, and the time from an INSERT of one row until all
+// what a commit sends to the others: the bytes of the table's record, and the time from an INSERT of one row until all
 // other nodes have answered with it.
 func reaching(ctx context.Context, o Options) (_ *reachings, err error) {
 	largest := o.rows(lentRows)

@@ -16,8 +16,8 @@
 //	growth   what statements take:            with 10, 1,000 and 10,000 tables, and chunks, against the fewest
 //
 // Run is the way in. What belongs in a process of its own (the nodes, the readers) is this program again: it starts
-// itself with arguments that Child knows, talks with it by JSON over its standard input and output, and takes it along
-// when it ends. egress, workers, cancel and writes serve with the command “csmsql serve” itself.
+// itself with arguments that Child knows, exchanges JSON with the child over its standard input and output, and ends it
+// with itself. egress, workers, cancel and writes serve with the command “csmsql serve” itself.
 //
 // Words: a *side* is one of the things that are compared, a *run* times every side once (or a cheap one several times),
 // a *goal* is a figure that the README claims with its limit.
@@ -25,10 +25,10 @@
 // Invariants:
 //
 //   - B1: no time is reported of a side whose answer was not compared before: a wrong answer is an error, not a figure.
-//   - B2: both sides run in the same run, interleaved, who goes first changes, with the same number of threads: the
-//     machine may be shared and noisy, so ratios mean something and absolute times little. The report names the machine
-//     and its load. The published numbers that thesis stands beside are another machine's: its goals are shares of what
-//     is measured here, or far from the limit.
+//   - B2: both sides run in the same run, interleaved, which one goes first changes, with the same number of threads:
+//     the machine may be shared and noisy, so ratios mean something and absolute times little. The report names the
+//     machine and its load. The published numbers that thesis stands beside are another machine's: its goals are shares
+//     of what is measured here, or far from the limit.
 //   - B3: a goal that is missed is printed as missed. Tests check answers and counters, never times.
 //   - B4: nothing outlives a benchmark: processes, regions and directories go with it, also when it is cancelled. What
 //     SIGKILL leaves, directories csmsql-bench-* in the temporary directory and /dev/shm, the next benchmark removes.

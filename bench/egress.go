@@ -47,7 +47,7 @@ func egress(ctx context.Context, o Options) (_ *Report, err error) {
 		}
 	}
 	if o.sabotage {
-		if err := ours.exec(ctx, "UPDATE mixed SET name = 'nobody' WHERE id = 7"); err != nil {
+		if err := ours.exec(ctx, "UPDATE mixed SET name = 'changed' WHERE id = 7"); err != nil {
 			return nil, err
 		}
 	}
@@ -84,7 +84,7 @@ func measureDrain(ctx context.Context, o Options, sides []*server,
 	for run := range o.Runs {
 		o.say("all rows, run %d of %d", run+1, o.Runs)
 		for k := range sides {
-			i := (k + run) % 2 // who goes first changes
+			i := (k + run) % 2 // which side goes first changes
 			begin := time.Now()
 			got, err := conns[i].query(ctx, drainQuery)
 			times[i] = append(times[i], time.Since(begin))

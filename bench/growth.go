@@ -38,7 +38,7 @@ type growthStep struct {
 	goal  bool
 }
 
-// growth is one thing of which there are more and more.
+// growth is one thing whose number grows.
 type growth struct {
 	what  string
 	steps []growthStep
@@ -147,7 +147,7 @@ func (g *growth) measure(ctx context.Context, o Options) (err error) {
 		}
 		for s, step := range g.steps {
 			for k := range g.sizes {
-				i := (k + run + len(g.sizes)) % len(g.sizes) // who goes first changes
+				i := (k + run + len(g.sizes)) % len(g.sizes) // which side goes first changes
 				times, err := g.once(ctx, i, step, run)
 				if err != nil {
 					return fmt.Errorf("%d of them, %s: %w", g.sizes[i], step.name, err)

@@ -44,7 +44,7 @@ func lenderRole(ctx context.Context, args []string, talk *conversation) (err err
 			ready <- nil
 			return talk.answer(l, nil)
 		})
-		ready <- err // nobody listens, if it was ready
+		ready <- err // into the buffer, without a receiver, if it was ready
 		return err
 	})
 	defer func() { stop(); err = errors.Join(err, group.Wait()) }()

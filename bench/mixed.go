@@ -86,7 +86,7 @@ func sentence(t []byte, r *rand.Rand) []byte {
 	return t
 }
 
-// writeMixed writes the rows in COPY's text format; the same for everybody.
+// writeMixed writes the rows in COPY's text format, the same for every side.
 func writeMixed(w io.Writer, rows int64) error {
 	r := rand.New(rand.NewPCG(16, 1_000_000))
 	buffered := bufio.NewWriterSize(w, 1<<18)
@@ -124,7 +124,7 @@ func loadMixed(ctx context.Context, s *server, rows int64) error {
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		_ = to.CloseWithError(writeMixed(to, rows)) // the reader is told; closing never fails
+		_ = to.CloseWithError(writeMixed(to, rows)) // the reader gets the error; closing never fails
 	}()
 	tag, err := conn.PgConn().CopyFrom(ctx, from, "COPY mixed FROM STDIN")
 	from.Close() // lets the writer go if it is still there

@@ -117,7 +117,7 @@ Pss:                   4 kB
 	require.Error(t, err)
 }
 
-// The same rows for everybody: COPY's data is a function of the number of rows.
+// The same rows for every side: COPY's data is a function of the number of rows.
 func TestMixedRowsAreReproducible(t *testing.T) {
 	var first, again bytes.Buffer
 	require.NoError(t, writeMixed(&first, 500))
@@ -177,7 +177,7 @@ func TestDrainTellsErrors(t *testing.T) {
 	require.ErrorContains(t, err, "no such table")
 }
 
-// A process that is begun on some processors has only those, and who began it has all of its own again.
+// A process that is started on some processors has only those, and its parent has all of its own again.
 func TestKeptToProcessors(t *testing.T) {
 	var before, after unix.CPUSet
 	runtime.LockOSThread()

@@ -30,7 +30,7 @@ const (
 // tableSource gives the batches to send, and what to call afterwards.
 type tableSource func(ctx context.Context) (batches []arrow.RecordBatch, done func() error, err error)
 
-// serveCopies sends the whole table as an Arrow IPC stream to everybody who connects, until the listener is closed.
+// serveCopies sends the whole table as an Arrow IPC stream to every client, until the listener is closed.
 func serveCopies(ctx context.Context, l net.Listener, source tableSource) error {
 	var sending sync.WaitGroup
 	defer sending.Wait()

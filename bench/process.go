@@ -44,12 +44,12 @@ func Child(args []string) (handled bool, err error) {
 		return true, fmt.Errorf("bench: there is no process %q", args[1])
 	}
 	// Ctrl-C reaches the whole process group, and a benchmark that died is a broken pipe. Both must not keep a node
-	// from giving its region back (B4); the end of standard input tells it in any case.
+	// from giving its region back (B4); it ends at the end of standard input in any case.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	talk := &conversation{requests: make(chan request), out: json.NewEncoder(os.Stdout)}
-	go talk.listen(ctx, cancel) // reads as long as there is somebody; the process ends with its role
+	go talk.listen(ctx, cancel) // reads as long as the parent writes; the process ends with its role
 	return true, role(ctx, args[2:], talk)
 }
 

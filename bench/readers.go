@@ -14,9 +14,9 @@ const readersRows = 1<<30/bytesOfRow + 1
 
 // readers measures what it costs in memory that eight processes read one table. Each attaches to the node, adds up all
 // columns of the whole table in its own DuckDB, in a transaction that it then keeps open. As many others attach and ask
-// nothing. When all are quiet, one look at /proc tells every process' proportional set size (PSS): its private pages,
-// and of a page that k processes have mapped the k-th part. Shared pages so count once in a sum over all who share
-// them; therefore
+// nothing. When all are quiet, one look at /proc gives every process' proportional set size (PSS): its private pages,
+// and of a page that k processes have mapped the k-th part. So shared pages count once in a sum over all processes that
+// share them; therefore
 //
 //	S = Σ PSS(reader)   +   the node's part of the table     the node wrote the table, so a ninth of it is counted there
 //	L = table once      +   8 × mean PSS(idle borrower)      what it must not exceed by more than 3 %

@@ -38,7 +38,7 @@ func refresh(ctx context.Context, o Options) (_ *Report, err error) {
 	}
 	defer twin.Close()
 	found, err := refreshing.Measure(ctx, refreshing.Setting{
-		Engine: e, Twin: twin, ScaleFactor: o.ScaleFactor, Asked: asked, Runs: o.Runs, Settings: planAnew, Say: o.say,
+		Engine: e, Twin: twin, ScaleFactor: o.ScaleFactor, Asked: asked, Runs: o.Runs, Settings: customPlans, Say: o.say,
 		Sabotage: o.sabotage,
 	})
 	if err != nil {
@@ -52,7 +52,7 @@ func refreshReport(o Options, asked []queries.Query, f *refreshing.Found) *Repor
 		Name: "refresh", Samples: map[string][]time.Duration{},
 		Setting: fmt.Sprintf("TPC-H SF %g, a stream of the %d queries beside the refresh functions RF1 and RF2,"+
 			" against the same tables at rest in the same node, %d threads, medians of %d interleaved runs, each query"+
-			" planned anew; a pair inserts and deletes %d orders with their lines, in %d transactions of at most %d"+
+			" replanned; a pair inserts and deletes %d orders with their lines, in %d transactions of at most %d"+
 			" orders. “Beside a pair” is the pace of the specification, one pair for each stream of queries, spread over"+
 			" the time that the stream takes at rest; “beside all it can” has no pace; “after refreshes” is the refreshed"+
 			" tables at rest. %d answers compared with the published ones, %d with DuckDB's own tables after as many"+

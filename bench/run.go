@@ -24,7 +24,7 @@ type Options struct {
 	// Sizes is how many table sizes attach measures, each twice the one before, the last one of MaxRows rows, and into
 	// how many slices thesis divides its largest; 0: 20.
 	Sizes int
-	// Progress is told what is being done; nil: nobody listens.
+	// Progress is called with what is being done; nil: not reported.
 	Progress func(string)
 	// PostgresBin is the directory of PostgreSQL's programs (initdb, postgres); empty: the newest in
 	// /usr/lib/postgresql, or what PATH has.

@@ -38,9 +38,9 @@ func TestChildLeavesOrdinaryCommandsAlone(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, handled, args)
 	}
-	handled, err := Child([]string{childWord, "nobody"})
+	handled, err := Child([]string{childWord, "unknown"})
 	require.True(t, handled)
-	require.ErrorContains(t, err, `no process "nobody"`)
+	require.ErrorContains(t, err, `no process "unknown"`)
 }
 
 func TestAttach(t *testing.T) {

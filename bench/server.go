@@ -50,7 +50,7 @@ func (s *server) run(ctx context.Context) error {
 		s.cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	s.cmd.SysProcAttr.Pdeathsig = syscall.SIGINT
-	s.cmd.SysProcAttr.Setpgid = true // Ctrl-C is told to the benchmark, which ends it
+	s.cmd.SysProcAttr.Setpgid = true // Ctrl-C reaches only the benchmark, which ends it
 	if err := s.cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", s.name, err)
 	}
@@ -102,7 +102,7 @@ func (s *server) exec(ctx context.Context, sql string) error {
 	return err
 }
 
-// startCsmsql serves with the product itself, as everybody else runs it. Its first directory is its data's.
+// startCsmsql serves with the product itself, as its users run it. Its first directory is its data's.
 func startCsmsql(ctx context.Context, o Options, more ...string) (_ *server, err error) {
 	s := &server{name: "csmsql"}
 	defer func() {

@@ -254,7 +254,7 @@ func adoptOnce(ctx context.Context, o Options, r *Report, config engine.Config, 
 	return checkAdopted(ctx, o, e, rows)
 }
 
-// checkAdopted reads every row of the adopted table, and wants the sums that it was made with (B1).
+// checkAdopted reads every row of the adopted table, and checks the sums that it was made with (B1).
 func checkAdopted(ctx context.Context, o Options, e *engine.Engine, rows int64) error {
 	last := rows - 1
 	if o.sabotage {

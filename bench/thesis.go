@@ -75,8 +75,8 @@ func (f *figures) inMemory(ctx context.Context, o Options) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
 	w, err := thesis.Open(ctx, thesis.Setting{
 		Bytes: f.bytes, AccessBytes: f.accessed, Runs: o.Runs, Threads: []int{1, 4, 48},
-		Directory: directory, Spoil: o.sabotage, Say: o.say,
-		Tell: func(descriptor []byte) (rows int64, err error) {
+		Directory: directory, InjectFault: o.sabotage, Say: o.say,
+		Send: func(descriptor []byte) (rows int64, err error) {
 			err = p.ask(request{Do: "descriptor", Descriptor: descriptor}, &rows)
 			return rows, err
 		},
@@ -158,7 +158,7 @@ func (r *Report) versus(what string, times []time.Duration, theirs time.Duration
 	r.Samples[what] = times
 }
 
-// full tells that the tables have the thesis' size.
+// full reports whether the tables have the thesis' size.
 func (f *figures) full() bool { return f.bytes == 8*createdRows }
 
 func (f *figures) smallTables(r *Report) {
@@ -404,7 +404,7 @@ func (f *figures) strideFigure(r *Report) {
 	r.More, r.Charts = append(r.More, t), append(r.Charts, c)
 }
 
-// before is the remote case by the chosen path, in memory that somebody has stored into before.
+// before is the remote case by the chosen path, in memory that was stored into before.
 func (f *figures) before(b thesis.Before) thesis.Case {
 	return thesis.Case{Remote: true, Class: coherence.Incoherent, Path: f.created.Chosen[true], Before: b}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/csmsql/csmsql/queries"
 )
 
-// planAnew has every asking planned, because the other side plans each, too: a session keeps plans otherwise, with what
-// they found out.
-const planAnew = "SET plan_cache_mode = force_custom_plan"
+// customPlans has every execution planned, as the other side plans each, too. Otherwise a session keeps plans, with
+// what they found out.
+const customPlans = "SET plan_cache_mode = force_custom_plan"
 
 // tpch compares HugeTables with DuckDB's own in-memory tables: same process, same threads, same queries, interleaved.
 // Ours includes everything that a session does: parsing, snapshot, planning, conversion to Arrow.
@@ -67,7 +67,7 @@ func tpch(ctx context.Context, o Options) (*Report, error) {
 			begin := time.Now()
 			for again := 0; again == 0 || again < shortAgain && time.Since(begin) < shortTime; again++ {
 				for k := range sides {
-					side := (k + run + again) % 2 // who goes first changes
+					side := (k + run + again) % 2 // which side goes first changes
 					start := time.Now()
 					if _, _, err := sides[side](ctx, q.SQL); err != nil {
 						return nil, fmt.Errorf("query %d: %w", q.Number, err)
@@ -104,7 +104,7 @@ func chosen(numbers []int) ([]queries.Query, error) {
 func tpchReport(o Options, asked []queries.Query, checked int, times [2][][]time.Duration) *Report {
 	r := &Report{
 		Name: "tpch", Machine: thisMachine(),
-		Setting: fmt.Sprintf("TPC-H SF %g, HugeTables against DuckDB's own in-memory tables, %d threads, medians of %d interleaved runs, in which short queries are asked up to %d times, each asking planned anew on both sides, %d answers compared with the published ones", o.ScaleFactor, o.Threads, o.Runs, shortAgain, checked),
+		Setting: fmt.Sprintf("TPC-H SF %g, HugeTables against DuckDB's own in-memory tables, %d threads, medians of %d interleaved runs, in which short queries are asked up to %d times, replanned each time on both sides, %d answers compared with the published ones", o.ScaleFactor, o.Threads, o.Runs, shortAgain, checked),
 		Columns: []string{"query", "csmsql", "duckdb", "ratio"},
 	}
 	r.Samples = map[string][]time.Duration{}
@@ -146,7 +146,7 @@ func hugeTables(ctx context.Context, o Options) (asker, func(), error) {
 	}
 	s, err := e.Session(engine.SessionOptions{})
 	if err == nil {
-		_, err = s.Exec(ctx, planAnew)
+		_, err = s.Exec(ctx, customPlans)
 	}
 	if err == nil && o.sabotage {
 		_, err = s.Exec(ctx, "DELETE FROM lineitem WHERE l_orderkey = 1")

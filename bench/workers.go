@@ -214,7 +214,7 @@ func (n workerNodes) hop(ctx context.Context, o Options, r *Report) error {
 			var times [2][]time.Duration
 			for block := range o.hops()/hopBlock + 1 { // the first block warms up
 				for k := range n {
-					at := (k + block) % 2 // who goes first changes
+					at := (k + block) % 2 // which side goes first changes
 					if prepared && block == 0 {
 						if _, err := conns[at].Prepare(ctx, name, h.sql, nil); err != nil {
 							return fmt.Errorf("%s: %s: %w", n[at].name, what, err)

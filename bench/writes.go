@@ -163,7 +163,7 @@ func measureWriters(ctx context.Context, o Options, sides []*server, clients int
 	for run := range o.Runs {
 		o.say("%s, run %d of %d", counted.Of(clients, "client"), run+1, o.Runs)
 		for k := range sides {
-			i := (k + run) % len(sides) // who goes first changes
+			i := (k + run) % len(sides) // which side goes first changes
 			w := &writers{side: sides[i], window: o.window()}
 			if err := errors.Join(w.run(ctx, clients), w.check(ctx)); err != nil {
 				return nil, 0, fmt.Errorf("%s: %w", sides[i].name, err)

@@ -142,8 +142,8 @@ func (v *View) Spec() Spec { return v.mapping.spec }
 func (v *View) Mapping() (addr Addr, length int64) { return v.mapping.base, v.mapping.spec.Capacity }
 
 // Hold keeps the map where it is until release is called, also beyond Close: for bytes that were handed to a reader
-// that may outlive it. Their contents are undefined after Close, since the region may have another lender then. Call
-// release once. Errors: ErrClosed.
+// that may outlive the View. Their contents are undefined after Close, since the region may have another lender then.
+// Call release once. Errors: ErrClosed.
 func (v *View) Hold() (release func() error, err error) {
 	if err := v.mapping.hold(); err != nil {
 		return nil, err

@@ -1,11 +1,11 @@
-// Package cancelled is the statements that bench cancel ends before they are over.
+// Package cancelled is the statements that bench cancel cancels while they run.
 //
 //	writes ─ alterations ─ waits ─ texts that are planned ─ functions
 //	  of the tables of TPC-H and those that Tables makes
 //
-// Each takes about a second at scale factor 1, if nobody ends it: longer than the latest moment at which one is ended,
-// and not much longer, for DuckDB works on after most of the texts and functions are ended, and the next statement
-// waits for it.
+// Each takes about a second at scale factor 1 unless it is cancelled. That is longer than the latest moment of a
+// cancel, but not much longer: DuckDB works on after most of the texts and functions are cancelled, and the next
+// statement waits for it.
 //
 // # What it does not do
 //

@@ -25,7 +25,7 @@ type Axis struct {
 // Series is one line.
 type Series struct {
 	Name string `json:"name"`
-	// Reference: somebody else's figures.
+	// Reference: published figures of others.
 	Reference bool    `json:"reference,omitempty"`
 	Points    []Point `json:"points"`
 }

@@ -3,8 +3,8 @@
 //	Chart ──► SVG       a file that a browser shows without anything else
 //	      └─► Text      for a terminal: one letter for each series
 //
-// Words: a *series* is a named line through points. A *reference* series is somebody else's figures: dashed, and small
-// letters in Text.
+// Words: a *series* is a named line through points. A *reference* series is published figures of others: dashed, and
+// small letters in Text.
 //
 // Invariants:
 //

@@ -13,7 +13,7 @@ const (
 	left, right, top, bottom = 70, 260, 40, 55
 )
 
-// colours are told apart by those who see fewer of them, too (Okabe and Ito).
+// colours can be distinguished by colour-blind readers, too (Okabe and Ito).
 var colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c6d1f"}
 
 // SVG writes the chart as a picture.

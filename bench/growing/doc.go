@@ -9,5 +9,5 @@
 //   - GB1: what is asked is the same in every size: only the number of the others is another one.
 //   - GB2: no answer is left out: every time has its own.
 //
-// It compares nothing: who asks knows what is right.
+// It compares nothing: the caller knows the right answers.
 package growing

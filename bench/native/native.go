@@ -30,7 +30,7 @@ type Tables struct {
 	connection *duckdb.Connection
 }
 
-// Open makes and fills the tables. say is told what is being done.
+// Open makes and fills the tables. say is called with what is being done.
 func Open(ctx context.Context, scaleFactor float64, threads int,
 	say func(format string, args ...any)) (*Tables, error) {
 	db, err := duckdb.Open(duckdb.Options{Threads: threads, JoinFilters: true}) // as its users have it

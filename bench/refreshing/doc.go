@@ -17,9 +17,9 @@
 //
 // # Invariants
 //
-//   - RS1: a snapshot with the number n in refreshes has transactions 0 to n, whole, and nothing of those behind:
-//     whoever runs the same transactions elsewhere has the same tables.
-//   - RS2: no text is made while it is sent, but where nobody could know how many pairs there would be.
+//   - RS1: a snapshot with the number n in refreshes has transactions 0 to n, whole, and nothing of those behind: a
+//     twin that runs the same transactions has the same tables.
+//   - RS2: texts are made before a stream, except where the number of its pairs is not known beforehand.
 //   - RS3: every answer is compared before its stream's times count: one that was given beside refreshes with the
 //     twin's after those that its transaction saw, at REPEATABLE READ. Nothing is compared while anything is timed.
 //   - RS4: a stream begins when the node does nothing in the background: what folding costs after a refresh is in

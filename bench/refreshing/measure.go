@@ -61,7 +61,7 @@ func (s Stream) Refreshing() bool { return s.pairs != 0 }
 
 // Setting is what Measure measures with.
 type Setting struct {
-	Engine      *engine.Engine // has the tables of TPC-H, as loaded, and nobody else who uses them
+	Engine      *engine.Engine // has the tables of TPC-H, as loaded, and no other user
 	Twin        Twin
 	ScaleFactor float64
 	Asked       []queries.Query
@@ -103,7 +103,7 @@ func Measure(ctx context.Context, s Setting) (_ *Found, err error) {
 		swap := func(i, k int) { order[i], order[k] = order[k], order[i] }
 		rand.New(rand.NewPCG(25, uint64(run))).Shuffle(len(order), swap)
 		for k := range Streams {
-			i := (k + run) % len(Streams) // who goes first changes
+			i := (k + run) % len(Streams) // which side goes first changes
 			s.Say("run %d of %d, %s", run+1, s.Runs, Streams[i].Name)
 			if err := m.stream(ctx, i, order); err != nil {
 				return nil, fmt.Errorf("%s: %w", Streams[i].Name, err)

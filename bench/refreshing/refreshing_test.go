@@ -94,7 +94,7 @@ func TestRun(t *testing.T) {
 	hurry := make(chan struct{})
 	close(hurry)
 	require.NoError(t, c.Run(t.Context(), -1, 0, hurry))
-	require.Equal(t, int64(1), c.Next.Load(), "nothing that nobody waits for")
+	require.Equal(t, int64(1), c.Next.Load(), "hurried without an end: nothing is sent")
 	require.NoError(t, c.Run(t.Context(), 9, time.Hour, hurry))
 	require.Equal(t, int64(10), c.Next.Load())
 	require.Len(t, c.Inserted, 4+2)

@@ -13,7 +13,7 @@ type Client struct {
 	Source *Source
 	// Send runs one statement in the node.
 	Send func(ctx context.Context, sql string) error
-	// Next is the number of the transaction that comes next: all before it are committed. Anybody may read it.
+	// Next is the number of the transaction that comes next: all before it are committed. Any goroutine may read it.
 	Next atomic.Int64
 	// Refused: whether an error means that a transaction lost a race and may be sent again.
 	Refused func(error) bool
@@ -24,8 +24,7 @@ type Client struct {
 }
 
 // Run sends so many transactions, the i-th one no earlier than i intervals after the first one: one that is late is
-// sent at once. When hurry is closed all that are left are sent at once. A negative number is one without an end but
-// hurry.
+// sent at once. When hurry is closed all that are left are sent at once. A negative count runs until hurry is closed.
 func (c *Client) Run(ctx context.Context, count int64, interval time.Duration, hurry <-chan struct{}) error {
 	begin := time.Now()
 	for done := int64(0); done != count; done++ {

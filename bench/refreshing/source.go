@@ -64,8 +64,8 @@ func (s *Source) Transaction(ctx context.Context, number int64) (Transaction, er
 	return s.pairs[set][number%s.PerPair()], nil
 }
 
-// Prepare makes the pairs from the transaction of a number on, so that nobody waits for them (RS2), and forgets those
-// before.
+// Prepare makes the pairs from the transaction of a number on, so that no stream waits for them (RS2), and forgets
+// those before.
 func (s *Source) Prepare(ctx context.Context, number, pairs int64) error {
 	first := number / s.PerPair()
 	s.mu.Lock()

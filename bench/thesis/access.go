@@ -33,7 +33,7 @@ func (w *World) Flush(ctx context.Context) (list []Flushed, err error) {
 			p, f := places[i], &list[i]
 			f.Place = p.name
 			storeAll(p.bytes, 64, n, 1)
-			if w.setting.Spoil {
+			if w.setting.InjectFault {
 				p.bytes[len(p.bytes)/2]++
 			}
 			flush := func() {
@@ -90,7 +90,7 @@ func (w *World) Widths(ctx context.Context) (points []Width, err error) {
 				write.Write = true
 				for range w.setting.Runs {
 					write.Times = append(write.Times, quietly(func() { storeAll(p.bytes, bits, n, threads) }))
-					if w.setting.Spoil {
+					if w.setting.InjectFault {
 						p.bytes[0]++
 					}
 					var sum uint64
@@ -145,7 +145,7 @@ func (w *World) Strides(ctx context.Context) (points []Stride, err error) {
 			w.setting.Say("%s", what)
 			clear(p.bytes)
 			write.Times = append(write.Times, quietly(func() { storeStrided(words(p.bytes), point.Stride, threads) }))
-			if w.setting.Spoil {
+			if w.setting.InjectFault {
 				p.bytes[0]++
 			}
 			if got := xxh3.Hash(p.bytes); got != want {

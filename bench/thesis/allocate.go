@@ -27,7 +27,7 @@ func (w *World) Allocate(ctx context.Context) (a Allocated, err error) {
 	for range w.setting.Runs {
 		sizes := make([]int64, allocations)
 		for i := range sizes {
-			sizes[i] = 1 + random.Int64N(5000) // nobody is granted nothing
+			sizes[i] = 1 + random.Int64N(5000) // an empty extent is not granted
 		}
 		var grants []*coherence.Grant
 		var local, remote []memregion.Range
@@ -63,14 +63,14 @@ func (w *World) Allocate(ctx context.Context) (a Allocated, err error) {
 	return a, nil
 }
 
-// checkRanges wants every extent to be long enough and no two to overlap (TH1).
+// checkRanges checks that every extent is long enough and that no two overlap (TH1).
 func (w *World) checkRanges(ranges []memregion.Range, sizes []int64) error {
 	for i, r := range ranges {
 		if r.Length < sizes[i] {
 			return fmt.Errorf("%d bytes were wanted and %v was given", sizes[i], r)
 		}
 	}
-	if w.setting.Spoil {
+	if w.setting.InjectFault {
 		ranges[0] = ranges[1]
 	}
 	return Disjoint(ranges)

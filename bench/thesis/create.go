@@ -24,16 +24,16 @@ type Case struct {
 	Before Before         // of memory of another process that is incoherent
 }
 
-// Before is who has stored into memory before it is granted to a foreign writer.
+// Before says which domains have stored into memory before it is granted to a foreign writer.
 type Before uint8
 
 const (
-	// Borrowers: nobody else, since its lender flushed it the last time.
+	// Borrowers: only borrowers, since its lender flushed it the last time.
 	Borrowers Before = iota
-	// CleanedAhead: its lender has, as its kernel does when it zeroes it, and has flushed it since, unasked, while
-	// nobody waited.
+	// CleanedAhead: its lender, as its kernel does when it zeroes pages, and it has flushed them since in the
+	// background.
 	CleanedAhead
-	// JustStored: its lender has, just before, so that it flushes before the writer gets it.
+	// JustStored: its lender, just before, so that it flushes before the writer gets the memory.
 	JustStored
 )
 
@@ -153,7 +153,7 @@ func (w *World) Create(ctx context.Context) (*Created, error) {
 	}
 	c.Parts = make([][]Parts, len(c.Cases))
 	rows := newBlocks(w.setting.Bytes)
-	for run := -1; run < w.setting.Runs; run++ { // the first one finds pages that nobody has touched
+	for run := -1; run < w.setting.Runs; run++ { // the first one finds untouched pages
 		for k := range c.Cases {
 			i := (k + max(run, 0)) % len(c.Cases)
 			parts, ahead, err := w.create(ctx, c.Cases[i], rows)
@@ -237,8 +237,8 @@ func (b *blocks) write(parts *Parts, copyTo func(at int64, from []byte) error) (
 
 var schema = arrow.NewSchema([]arrow.Field{{Name: "v", Type: arrow.PrimitiveTypes.Uint64}}, nil)
 
-// tell makes the descriptor of the table and sends it.
-func (w *World) tell(parts *Parts, x descriptor.Extent, publish func() error) error {
+// send makes the descriptor of the table and sends it.
+func (w *World) send(parts *Parts, x descriptor.Extent, publish func() error) error {
 	begin := time.Now()
 	rows := x.Seal.Length / 8
 	d := descriptor.Descriptor{
@@ -253,7 +253,7 @@ func (w *World) tell(parts *Parts, x descriptor.Extent, publish func() error) er
 	if err := publish(); err != nil {
 		return err
 	}
-	got, err := w.setting.Tell(encoded)
+	got, err := w.setting.Send(encoded)
 	if err != nil {
 		return err
 	}
@@ -299,14 +299,13 @@ func (w *World) createLocal(_ context.Context, c Case, rows *blocks) (parts Part
 		return parts, err
 	}
 	parts.Seal = time.Since(begin)
-	if err := w.tell(&parts, x, func() error { return home.Publish(g.Generation()) }); err != nil {
+	if err := w.send(&parts, x, func() error { return home.Publish(g.Generation()) }); err != nil {
 		return parts, errors.Join(err, home.Discard(g.Generation()))
 	}
 	return parts, errors.Join(w.check(w.local.memory.Bytes(x.Range), rows), home.Retire(g.Generation()))
 }
 
-// create does one case. What the lender does in the background of it is over by then, but where the case is that it is
-// not.
+// create does one case. The lender's background work is over by then, except in the case JustStored.
 func (w *World) create(ctx context.Context, c Case, rows *blocks) (parts Parts, ahead Ahead, err error) {
 	before, err := w.setting.Cleaned()
 	if err != nil {
@@ -321,7 +320,7 @@ func (w *World) create(ctx context.Context, c Case, rows *blocks) (parts Parts, 
 	}
 	class := c.Class
 	if c.Before != Borrowers {
-		class = coherence.Coherent // whoever writes there, the lender flushes nothing for it
+		class = coherence.Coherent // for any writer, the lender flushes nothing there
 	}
 	if err := w.use(ctx, class); err != nil {
 		return parts, ahead, err
@@ -394,7 +393,7 @@ func (w *World) createRemote(ctx context.Context, c Case, rows *blocks) (parts P
 		return parts, err
 	}
 	parts.Seal = time.Since(begin)
-	if err := w.tell(&parts, x, func() error { return w.client.Publish(ctx, true, given.Extent) }); err != nil {
+	if err := w.send(&parts, x, func() error { return w.client.Publish(ctx, true, given.Extent) }); err != nil {
 		return parts, err
 	}
 	data, err := w.view.Bytes(given.Range)
@@ -440,7 +439,7 @@ func (w *World) check(data []byte, rows *blocks) error {
 	w.lines.Flush(data)
 	w.lines.FenceFull()
 	got := xxh3.Hash(data[:w.setting.Bytes])
-	if w.setting.Spoil {
+	if w.setting.InjectFault {
 		got++
 	}
 	if got != rows.checksum {

@@ -18,8 +18,8 @@ import (
 
 // Described is Table 5.3: of a table with columns of int64, int8 and uint16.
 type Described struct {
-	// Serialize encodes, Deserialize decodes and validates and makes the schema anew, Known does so where the process
-	// has the schema, as it has for every chunk of a table but the first; each time is the mean of callsAtOnce calls.
+	// Serialize encodes. Deserialize decodes, validates and makes the schema. Known is Deserialize in a process that
+	// has the schema, as for every chunk of a table but the first. Each time is the mean of callsAtOnce calls.
 	Serialize, Deserialize, Known []time.Duration
 	Bytes                         int // of the encoded descriptor
 }
@@ -97,10 +97,10 @@ func threeColumns(writer *chunk.Writer) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// checkDescriptor wants a decoded descriptor to say what the encoded one does, and the batch that it gives in place to
-// have the values that were written (TH1).
+// checkDescriptor checks that a decoded descriptor equals the encoded one, and that the batch that it gives in place
+// has the values that were written (TH1).
 func (w *World) checkDescriptor(encoded []byte) error {
-	if w.setting.Spoil {
+	if w.setting.InjectFault {
 		encoded = append(bytes.Clone(encoded[:len(encoded)-1]), encoded[len(encoded)-1]^1)
 	}
 	d, err := descriptor.Decode(encoded)

@@ -33,8 +33,8 @@
 //   - write itself: storing all bytes of a table, by an ordinary copy from a block that lies in the cache, into memory
 //     that is coherent
 //   - overhead: all that creating a table takes beside that: allocating, the lender's and the writer's flushes and
-//     fences, sealing, the descriptor and telling another process; as a share of the write itself. Without the checksum
-//     and the mapping, which the thesis has not and which do not depend on coherence; they are shown beside it
+//     fences, sealing, the descriptor and sending it to another process; as a share of the write itself. Without the
+//     checksum and the mapping, which the thesis has not and which do not depend on coherence; they are shown beside it
 //
 // # Invariants
 //

@@ -120,11 +120,11 @@ func grantOf(region memregion.RegionID, size int64) noderpc.GrantRequest {
 	return noderpc.GrantRequest{Region: region, Owner: "bench", Size: size, Ticket: noderpc.NewTicket(), Domain: "bench"}
 }
 
-// nobody is a node of which nothing but its memory matters.
-type nobody struct{ noderpc.Node }
+// memoryNode is a node of which only the memory matters.
+type memoryNode struct{ noderpc.Node }
 
-// Serve lends capacity bytes until ctx ends: the role of the other process. ready is told how it is reached, and by
-// what it is asked what it has cleaned. What it makes lies in directory and is removed.
+// Serve lends capacity bytes until ctx ends: the role of the other process. ready is called with how it is reached, and
+// with a function that returns what it has cleaned. Its files lie in directory and are removed.
 func Serve(ctx context.Context, directory string, capacity int64, ready func(Lent, func() Cleaned) error) (err error) {
 	lines, err := coherence.NewCPULines()
 	if err != nil {
@@ -136,8 +136,8 @@ func Serve(ctx context.Context, directory string, capacity int64, ready func(Len
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
 	log := slog.New(slog.DiscardHandler)
-	// What is sealed is compared by whoever measures, and by the home where the protocol says so: not a second time in
-	// between.
+	// What is sealed is compared by the process that measures, and by the home where the protocol requires it: not a
+	// second time in between.
 	lender, err := lending.New(l.homes, lending.Options{Lines: lines, TrustSeals: true, Log: log})
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func Serve(ctx context.Context, directory string, capacity int64, ready func(Len
 	if err != nil {
 		return err
 	}
-	server := noderpc.NewServer(nobody{}, noderpc.ServerOptions{Name: "lender", Lender: lender, Log: log})
+	server := noderpc.NewServer(memoryNode{}, noderpc.ServerOptions{Name: "lender", Lender: lender, Log: log})
 	if err := ready(reach, l.cleaned); err != nil {
 		return errors.Join(err, listener.Close())
 	}

@@ -69,7 +69,7 @@ func world(t *testing.T, change func(*Setting)) *World {
 	}
 	remote, local := shmdir.For(t), shmdir.For(t)
 	s := Setting{Bytes: 3<<20 + 4096, AccessBytes: 1 << 20, Runs: 2, Threads: []int{1, 3}, Directory: local}
-	s.Tell = func(b []byte) (int64, error) {
+	s.Send = func(b []byte) (int64, error) {
 		d, err := descriptor.Decode(b)
 		if err != nil {
 			return 0, err
@@ -184,7 +184,7 @@ func TestCreating(t *testing.T) {
 
 // TH1: a wrong byte, sum, place or descriptor is an error, and nothing else comes back.
 func TestAWrongAnswerIsAnError(t *testing.T) {
-	w := world(t, func(s *Setting) { s.Spoil, s.Runs = true, 1 })
+	w := world(t, func(s *Setting) { s.InjectFault, s.Runs = true, 1 })
 	for what, measure := range map[string]func() error{
 		"flush":      func() error { _, err := w.Flush(t.Context()); return err },
 		"allocate":   func() error { _, err := w.Allocate(t.Context()); return err },

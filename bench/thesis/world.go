@@ -27,14 +27,14 @@ type Setting struct {
 	Threads []int
 	// Directory in shared memory, for this process' region.
 	Directory string
-	// Tell has another process decode a descriptor and returns how many rows it has.
-	Tell func(descriptor []byte) (rows int64, err error)
+	// Send has another process decode a descriptor and returns how many rows it has.
+	Send func(descriptor []byte) (rows int64, err error)
 	// Cleaned asks the lender what it has cleaned ahead.
 	Cleaned func() (Cleaned, error)
-	// Say tells what is being measured, where that takes long; nil: nobody listens.
+	// Say is called with what is being measured, where that takes long; nil: not reported.
 	Say func(format string, args ...any)
-	// Spoil falsifies a byte of what is compared; for tests.
-	Spoil bool
+	// InjectFault corrupts a byte of what is compared; for tests.
+	InjectFault bool
 }
 
 // World is both places in which tables lie. For one goroutine; Close ends it.
@@ -90,7 +90,7 @@ func (w *World) Close() (err error) {
 	return err
 }
 
-// Lines says with what it flushes.
+// Lines returns what it flushes with.
 func (w *World) Lines() coherence.Features { return w.lines.Features() }
 
 // place is memory to work on.
@@ -138,7 +138,7 @@ func freeAll(list []place) (err error) {
 	return err
 }
 
-// populate makes the pages present and writable in this process: whoever writes would otherwise be stopped at each.
+// populate makes the pages present and writable in this process: a writer would otherwise fault at each.
 func populate(b []byte) error {
 	if err := unix.Madvise(b, unix.MADV_POPULATE_WRITE); err != nil && !errors.Is(err, unix.EINVAL) { // older kernels do not know it
 		return fmt.Errorf("make %d bytes present: %w", len(b), err)
