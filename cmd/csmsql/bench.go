@@ -58,7 +58,7 @@ itself and leaves nothing behind. A goal that is missed is printed as missed, an
 	return c
 }
 
-// benchFlags are the flags that not every benchmark obeys, and those that do.
+// benchFlags maps each flag that not every benchmark has to the benchmarks that have it.
 var benchFlags = map[string][]string{
 	"sf":           {"tpch", "refresh", "cluster", "workers", "cancel"},
 	"queries":      {"tpch", "refresh", "cluster", "workers", "cancel"},
@@ -67,7 +67,7 @@ var benchFlags = map[string][]string{
 	"postgres-bin": {"egress", "writes"},
 }
 
-// checkBench refuses values that no benchmark takes, and flags that none of the named ones obeys.
+// checkBench refuses values that no benchmark takes, and flags that none of the named benchmarks has.
 func checkBench(given *pflag.FlagSet, names []string, o bench.Options, to benchOutput) error {
 	for flag, obey := range benchFlags {
 		if given.Changed(flag) && len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return slices.Contains(obey, n) }) {

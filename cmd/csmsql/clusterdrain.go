@@ -93,7 +93,8 @@ func drain(ctx context.Context, c *cobra.Command, client *noderpc.Client, name s
 	return remains(ctx, c.OutOrStdout(), client, name)
 }
 
-// still says what a node holds that could not be drained, if that can be learnt: why it could not is the error already.
+// still prints what a node still holds that could not be drained, if the cluster's status is available. The error of
+// the drain is returned already.
 func still(ctx context.Context, out io.Writer, client *noderpc.Client, name string) {
 	status, err := client.ClusterStatus(ctx)
 	if err != nil {

@@ -50,7 +50,7 @@ func (s *setup) flags(c *cobra.Command, more ...string) {
 	flags.StringVar(&s.etcdPeer, "etcd-peer", "", "`address` for etcd's other members, if the node runs one (default: a free port of this machine)")
 }
 
-// checkServing finds what serve would say of what is going to be written down.
+// checkServing returns the error that serve would have for the settings that are going to be written.
 func (s *setup) checkServing(part map[string]any) error {
 	given := &serving{}
 	serve := pflag.NewFlagSet("serve", pflag.ContinueOnError)

@@ -65,7 +65,7 @@ Without a mode the table is made and must not exist. Columns are matched by name
 	return c
 }
 
-// checkReplicas is about a number that was given; what a cluster can have, its nodes say.
+// checkReplicas checks a number that was given. The upper bound depends on the cluster, whose nodes check it.
 func checkReplicas(given *pflag.FlagSet, replicas int) error {
 	if given.Changed("replicas") && replicas < 1 {
 		return fmt.Errorf("--replicas %d: every chunk lies on at least one node", replicas)
@@ -130,7 +130,7 @@ func load(ctx context.Context, c *cobra.Command, to target, request noderpc.Load
 	return err
 }
 
-// nothingLoaded says so, unless what went wrong does.
+// nothingLoaded adds to an error that nothing was loaded, unless its hint says so.
 func nothingLoaded(err error) error {
 	var hinted interface{ Hint() string }
 	if errors.As(err, &hinted) && strings.HasPrefix(hinted.Hint(), "Nothing was ") {
@@ -139,7 +139,7 @@ func nothingLoaded(err error) error {
 	return fmt.Errorf("nothing was loaded: %w", err)
 }
 
-// tableName is how the user named it.
+// tableName is a table's name as the user wrote it.
 func tableName(name catalog.TableName) string {
 	if name.Schema == "" {
 		return name.Name

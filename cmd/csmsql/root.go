@@ -72,7 +72,7 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// usage marks what a check of arguments finds.
+// usage makes the errors of a check of arguments usageErrors.
 func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if err := check(c, args); err != nil {
@@ -120,7 +120,7 @@ func flagError(c *cobra.Command, err error) error {
 	return usageError{err}
 }
 
-// noNumber is how Go says so.
+// noNumber matches Go's words for a text that is no number.
 var noNumber = regexp.MustCompile(`: strconv\.(?:Parse\w+|Atoi): parsing .*$`)
 
 // packageNames begin errors of this module, for readers of the source.

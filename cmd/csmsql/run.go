@@ -122,7 +122,7 @@ func chooseQueries(o runOptions) (chosen []queries.Query, err error) {
 	return chosen, nil
 }
 
-// deduceScale knows that there are 10,000 suppliers at scale factor 1.
+// deduceScale finds the scale factor by the number of suppliers: there are 10,000 at scale factor 1.
 func deduceScale(ctx context.Context, talk conversation.Conversation) (float64, error) {
 	answer, err := ask(ctx, talk, "SELECT count(*) FROM supplier")
 	if err != nil {

@@ -136,8 +136,8 @@ func (s *serving) run(ctx context.Context, c *cobra.Command, _ []string) error {
 	return err
 }
 
-// limitHeap has Go collect before it has more than the engine says, and etcd's part in a cluster. It is the last line;
-// nothing fails by it. GOMEMLIMIT says otherwise.
+// limitHeap sets Go's memory limit to the engine's bound, in a cluster with etcd's part added. It is a soft limit:
+// nothing fails by it. If GOMEMLIMIT is set, limitHeap does nothing.
 func limitHeap(bytes int64, cluster bool) {
 	const etcd = 256 << 20
 	if os.Getenv("GOMEMLIMIT") != "" {

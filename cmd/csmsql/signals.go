@@ -14,12 +14,12 @@ import (
 // errInterrupted is why a command's context ended.
 var errInterrupted = errors.New("interrupted")
 
-// sameSignal is how long after the first signal further ones mean it, too: a terminal sends SIGINT to a process and to
-// its supervisor, which then sends one of its own.
+// sameSignal is how long after the first signal further ones count as the same: a terminal sends SIGINT to a process
+// and to its supervisor, which then sends one of its own.
 const sameSignal = time.Second
 
 // interruptible runs a command whose context ends at the first SIGINT or SIGTERM. A second one ends the process at
-// once, which costs nothing but the farewell: whatever was committed is safe.
+// once, which only skips the orderly end: whatever was committed is safe.
 func interruptible(run func(ctx context.Context, c *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		ctx, cancel := context.WithCancelCause(c.Context())

@@ -83,7 +83,7 @@ func abandoned(s noderpc.Status) []abandonedFile {
 		looked[directory] = true
 		found, err := member.Abandoned(directory, s.Node.Frontend.SocketDirectory, s.Node.Catalog)
 		if err != nil {
-			continue // it is not what was asked for
+			continue // the status is complete without it
 		}
 		for _, f := range found {
 			lost = append(lost, abandonedFile{f.Path, f.Caches, f.Bytes, f.Directory})

@@ -6,7 +6,7 @@ import (
 	"github.com/csmsql/csmsql/engine"
 )
 
-// newWorker is what a node starts its workers with; no person does.
+// newWorker makes the command by which a node starts its workers. It is not for users.
 func newWorker() *cobra.Command {
 	return &cobra.Command{
 		Use:    "worker",

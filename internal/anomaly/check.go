@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Options say what else was promised, and what was asked.
+// Options say what else was promised, and which objects are sets.
 type Options struct {
 	// Set reports whether an object is a set; nil: all are lists.
 	Set func(Key) bool
@@ -15,7 +15,7 @@ type Options struct {
 	// RealTime: a statement that begins after any session got an answer sees a state at least as new as that answer's.
 	// It implies Session.
 	RealTime bool
-	// EveryRead holds what transactions read that did not commit to the same promises.
+	// EveryRead checks the reads of transactions that did not commit as well.
 	EveryRead bool
 }
 
@@ -26,7 +26,7 @@ type Kind string
 const (
 	Duplicate         Kind = "duplicate"          // a value is there twice
 	UnknownValue      Kind = "unknown value"      // one that no transaction has appended
-	LostAppend        Kind = "lost append"        // one that was committed is not there afterwards, and never
+	LostAppend        Kind = "lost append"        // one that was committed is not there afterwards, in any read
 	Internal          Kind = "internal"           // a transaction does not see what it did, or saw
 	IncompatibleOrder Kind = "incompatible order" // two reads show values in different orders
 	LostUpdate        Kind = "lost update"

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// cycles looks for events that cannot be put into an order: over few kinds of edges first, so that what is found is
-// called by the name of what it needs.
+// cycles looks for events that cannot be put into an order, over few kinds of edges first. So an anomaly has the name
+// of the fewest kinds that show it.
 func (c *checker) cycles() {
 	g := c.graph()
 	var seen [][]int

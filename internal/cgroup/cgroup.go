@@ -16,8 +16,8 @@ import (
 // ErrUnavailable is why there is no group: this machine has no memory controller for this user.
 var ErrUnavailable = errors.New("cgroup: this process can make no control group of memory (it takes root, or a delegated group)")
 
-// Variable is the environment variable that says what tests do without a group: those whom it says Required fail,
-// others are skipped and say so.
+// Variable is the environment variable that says what tests do without a group: if it is Required they fail, otherwise
+// they are skipped and say so.
 const Variable, Required = "CSMSQL_CGROUPS", "required"
 
 // Group is a control group. Its methods are for one goroutine each; those that read are safe for several.
@@ -45,7 +45,7 @@ func Make(name string, bytes int64) (*Group, error) {
 	return System{Root: "/", Mkdir: os.Mkdir}.Make(name, bytes)
 }
 
-// System is where groups are made: this machine, or what a test has in its place.
+// System is where groups are made: this machine, or a test's substitute.
 type System struct {
 	// Root is the directory in which proc/self/mounts and proc/self/cgroup are, and the hierarchies that they name.
 	Root string

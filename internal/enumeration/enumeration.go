@@ -6,10 +6,10 @@
 //	happy     1
 //	<mark>
 //
-// The place of a label says how it compares with others, and changes when another one comes before it. Its code is
-// for ever: so a type gets labels, and labels get other texts, while the rows of tables stay as they are. What DuckDB
-// is given has one word behind the labels, which no value has, the mark: by it DuckDB takes two types of the same
-// labels for two, and whatever expression a value went through, the type that comes out of DuckDB says which one it is.
+// The place of a label is its position in the order of labels. It changes when a label is added before it. Its code
+// never changes. So labels can be added and renamed while the rows of tables stay as they are. The ENUM that DuckDB
+// gets has one more word behind the labels, the mark, which no value has. By the mark DuckDB distinguishes two types
+// with the same labels, and the type of an expression's result says which user-defined type it is.
 //
 // # Invariants
 //

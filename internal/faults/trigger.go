@@ -148,7 +148,7 @@ func (a Action) do(delay time.Duration) error {
 		}
 		select {} // nothing after it happens
 	case Pause:
-		// To this thread, which therefore does not run on until the signal has reached another one.
+		// The signal goes to this thread, so that it does not run on before the process has stopped.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		return unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGSTOP)

@@ -217,8 +217,8 @@ func Leave(sql string, most int) (shorter []Shorter, err error) {
 	return fewest(shorter), nil
 }
 
-// replaces reports whether what a text has more is other values of fields whose values it lacks: JOIN_INNER for
-// JOIN_FULL.
+// replaces reports whether the additional options of a text only replace values of fields that it lacks: JOIN_INNER
+// for JOIN_FULL.
 func replaces(more, without []Option) bool {
 	for _, o := range more {
 		field, _, _ := strings.Cut(string(o), "=")
@@ -229,7 +229,7 @@ func replaces(more, without []Option) bool {
 	return true
 }
 
-// fewest keeps of each what no earlier one lacks, and those of which something is left.
+// fewest keeps of each text the options that no earlier text lacks, and drops texts without any.
 func fewest(shorter []Shorter) (kept []Shorter) {
 	seen := Set{}
 	for _, s := range shorter {

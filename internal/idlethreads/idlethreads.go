@@ -1,5 +1,5 @@
-// Package idlethreads looks after operating system threads that a Go program does not need just now. It is for a
-// program whose process is its own.
+// Package idlethreads ends idle operating system threads of a Go program, or has them give memory back. It is for a
+// program that has its process to itself.
 package idlethreads
 
 import (
@@ -13,7 +13,7 @@ import (
 const (
 	beside      = 4 // what a process has in any case
 	ofProcessor = 2
-	tooMany     = 8 // what is not worth it
+	tooMany     = 8 // fewer are not worth ending
 	spare       = 2 // threads that Go may make when those that were visited end
 	directory   = "/proc/self/task"
 )
@@ -93,7 +93,7 @@ func threads() map[int]bool {
 	return known
 }
 
-// excess is how many threads are worth to be ended.
+// excess is how many threads are worth ending.
 func excess(threads, processors, needed int) int {
 	many := threads - beside - ofProcessor*processors - needed
 	if many <= tooMany {

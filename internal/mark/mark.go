@@ -1,5 +1,5 @@
-// Package mark writes marks: values by their keys, in the metadata of Arrow fields and schemas. What is given stays as
-// it was, and so do its other marks, in their order.
+// Package mark writes marks: values by their keys, in the metadata of Arrow fields and schemas. The given metadata is
+// not changed; the result has its other marks, in their order.
 package mark
 
 import (

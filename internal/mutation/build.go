@@ -50,8 +50,9 @@ func Build(root, dir, pkg string, tags Tags, list []Mutation) (*Programs, error)
 	return p, nil
 }
 
-// flags keep what a test finds in a mutation from being tried again where there is none: rapid writes it into the
-// package's folder. And rapid tries more often than usual: what it finds by luck would survive now and then.
+// flags keep rapid from writing a failure that a mutation causes into the package's folder, from which runs without the
+// mutation would read it. And rapid tries more often than usual: a mutation that is found by luck would survive now and
+// then.
 func flags(program string) []string {
 	const quiet, often = "-rapid.nofailfile", "-rapid.checks=300"
 	help, _ := exec.Command(program, "-help").CombinedOutput() // its exit code is that of wrong flags

@@ -48,8 +48,8 @@ type Tags string
 const (
 	// Checked is as all tests are built.
 	Checked Tags = ""
-	// Unchecked is as the program is built for use. Builds with checks poison memory, and hardly know any that is as it
-	// was.
+	// Unchecked is as the program is built for use. Builds with checks poison freed memory, which therefore hardly ever
+	// still has its former bytes.
 	Unchecked Tags = "unchecked"
 )
 

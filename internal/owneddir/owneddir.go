@@ -19,7 +19,8 @@ func Make(root, prefix string) (string, error) {
 	return os.MkdirTemp(root, prefix+own.String()+"-")
 }
 
-// Sweep removes what processes left that have ended. An error is about what stays, which may be another user's.
+// Sweep removes the directories of processes that have ended. An error is of a directory that stays, since it may be
+// another user's.
 func Sweep(root, prefix string) error {
 	here, err := namespace()
 	if err != nil {
@@ -85,7 +86,7 @@ func ownerOf(prefix, name string) (owner, bool) {
 	return owner{parts[0], process, start}, failed == nil && err == nil
 }
 
-// hasEnded is certain (SD1).
+// hasEnded reports whether the process has certainly ended (SD1).
 func (o owner) hasEnded(here string) bool {
 	if o.namespace != here {
 		return false

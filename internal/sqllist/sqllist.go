@@ -27,7 +27,7 @@ type Row struct {
 	Data    string // what is sent to COPY FROM STDIN
 	Verdict Verdict
 	Answer  string
-	// PostgreSQL and DuckDB are what these answer where that is something else.
+	// PostgreSQL and DuckDB are their answers, where these differ.
 	PostgreSQL, DuckDB string
 	Prose              string // Markdown, behind the answers
 }

@@ -1,5 +1,5 @@
-// Package testfabric says on which fabric tests run that do not care: the environment variable CSMSQL_TEST_FABRIC has
-// it, as memregion.ParseFabric reads it. Without it they run in shared memory.
+// Package testfabric has the fabric of tests that run on any: the value of the environment variable CSMSQL_TEST_FABRIC,
+// as memregion.ParseFabric reads it. Without it they run in shared memory.
 package testfabric
 
 import (
@@ -12,7 +12,7 @@ import (
 // Variable is the variable's name.
 const Variable = "CSMSQL_TEST_FABRIC"
 
-// FromEnvironment is the fabric. It panics if there is no such, so that no test passes on another one than was meant.
+// FromEnvironment returns the fabric. It panics on an unknown one, so that no test passes on another than was meant.
 func FromEnvironment() memregion.FabricKind {
 	text := cmp.Or(os.Getenv(Variable), string(memregion.FabricShm))
 	if _, _, err := memregion.ParseFabric(text); err != nil {

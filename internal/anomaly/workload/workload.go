@@ -29,7 +29,8 @@ type Options struct {
 	Open func(ctx context.Context, client int) (Session, error)
 	// With is what follows CREATE TABLE of a table, or "".
 	With func(*rand.Rand) string
-	// Beside are statements that change nothing that a client may see, which clients throw in. They may conflict.
+	// Beside are statements that clients run now and then. They change nothing that a client may see. They may
+	// conflict.
 	Beside []string
 	// Unanswered reports whether an error leaves the outcome of the statement unknown. Nil: none does.
 	Unanswered func(error) bool
@@ -86,7 +87,7 @@ func New(ctx context.Context, o Options) (*Workload, error) {
 	return w, nil
 }
 
-// Concurrent has every client run transactions, all at once, so many each, or until Stop, or something is wrong.
+// Concurrent has all clients run transactions at the same time: so many each, or until Stop, or until an error.
 func (w *Workload) Concurrent(ctx context.Context, transactions int) {
 	var group sync.WaitGroup
 	for _, c := range w.clients {
@@ -107,8 +108,8 @@ func (w *Workload) Concurrent(ctx context.Context, transactions int) {
 // Stop has Concurrent return when the clients' transactions have ended.
 func (w *Workload) Stop() { w.stopped.Store(true) }
 
-// Interleaved runs so many statements, one after the other, each a client's that the seed says. No statement may wait
-// for another transaction: sessions have a short lock_timeout.
+// Interleaved runs so many statements, one after the other; the seed decides whose is next. No statement may wait for
+// another transaction: sessions have a short lock_timeout.
 func (w *Workload) Interleaved(ctx context.Context, statements int) {
 	random := rand.New(rand.NewPCG(w.options.Seed, 1<<32))
 	for range statements {
@@ -128,7 +129,7 @@ func (w *Workload) Interleaved(ctx context.Context, statements int) {
 	}
 }
 
-// Look has every client read all objects that there are values of, at the end, so that nothing is lost unseen.
+// Look has every client read all objects that have values, at the end, so that no loss is missed.
 func (w *Workload) Look(ctx context.Context) {
 	for _, c := range w.clients {
 		c.look(ctx, w.objects.used())
@@ -142,7 +143,7 @@ func (w *Workload) Close() {
 	}
 }
 
-// Check says what is wrong with what was answered, or nil: errors that are none of conflicts, and anomalies.
+// Check returns what is wrong with the answers, or nil: errors that are none of conflicts, and anomalies.
 func (w *Workload) Check() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -169,7 +170,7 @@ func (w *Workload) Check() error {
 // shownMost is how many errors, and kinds of anomalies, are shown.
 const shownMost = 5
 
-// Counts is what a run was, for tests to see that it could have shown anything.
+// Counts is what a run did, so that tests can check that it could have shown something.
 type Counts struct {
 	Transactions map[anomaly.Outcome]int
 	Appended     map[string]int // by table, of committed transactions

@@ -37,7 +37,7 @@ type Sink interface {
 	End(tag string) error
 }
 
-// Notice is a remark of a statement that goes on.
+// Notice is a remark of the server on a statement that does not fail by it.
 type Notice struct {
 	Severity, Message, Detail, Hint string
 }

@@ -88,7 +88,7 @@ func (d *dialed) Run(ctx context.Context, sql string, sink Sink) error {
 	results := d.conn.Exec(ctx, sql)
 	failed := d.read(results, sink)
 	if err := results.Close(); err != nil {
-		return failureOf(err) // the server's word is better than what came of it
+		return failureOf(err) // the server's error says more than the one that follows from it
 	}
 	return failed
 }

@@ -73,8 +73,7 @@ func (c *copyIn) CopyIn(ctx context.Context, stream io.Reader) (tag string, err 
 	return tag, err
 }
 
-// located says of a row that is not what its format says what PostgreSQL says: which column it lacks, and where it
-// stands.
+// located makes the error of a malformed row PostgreSQL's: with the column that is missing, and the row's line.
 func (c *copyIn) located(err error) error {
 	var data *pgcopy.DataError
 	if !errors.As(err, &data) {

@@ -25,7 +25,7 @@ import (
 //	     │      the context ended, and graceOfCalls is over: the call's thread makes way for all others
 //	     │ ◄─── there is a place for it (package overdue): the call is overdue, and its statement has failed
 //
-// What is prompt it does itself.
+// Prompt calls it makes itself (isPrompt).
 //
 // The engine's session stays the caller's until the call returns. What has to be done with it meanwhile (close a
 // result, roll back) waits in later; what the client asks next waits in Settle, for as long as that statement may take.
@@ -43,21 +43,22 @@ const (
 	background = 19
 )
 
-// leavable is a call that may be left alone.
+// leavable is a call that may be left behind: its statement fails while the call goes on.
 type leavable interface {
-	// computes is false of a call that waits for its client again and again, which a thread of its own makes slower:
-	// that thread does not give way.
+	// computes reports whether the call gets a thread of its own, whose priority can be lowered. It is false of a call
+	// that waits for its client again and again, which a thread of its own would make slower.
 	computes() bool
-	// charge takes memory for what stays behind, which refund gives back. False: there is none.
+	// charge charges the memory that the call left behind keeps, which refund gives back. False: there is none.
 	charge() bool
 	refund()
-	// fail decides that nothing of it stays. False: it is too late for that. Called after charge, if that was true.
+	// fail decides that the statement has no effect. False: it is too late for that. It is called after charge, if that
+	// was true.
 	fail() bool
-	// put lists it at a place that was taken. gone refunds, too.
+	// put lists the call at the place that was taken. gone takes it off, and refunds.
 	put(reason error) (gone func())
 }
 
-// calls makes a session's calls of the engine that may be left alone.
+// calls makes a session's calls of the engine that may be left behind.
 type calls struct {
 	places   *overdue.Places
 	jobs     chan job // to the caller; nil: there was none yet
@@ -124,7 +125,8 @@ func (c *calls) waitForPlace(ctx context.Context, l leavable) (overdue bool) {
 	return false
 }
 
-// leave makes the call that runs an overdue one; false: it has returned, and its token stays for do, or it must not be.
+// leave makes the running call an overdue one. False: it has returned, and its token stays for do, or its statement can
+// no longer fail.
 func (c *calls) leave(ctx context.Context, l leavable) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -205,7 +207,7 @@ func (c *calls) catchUp() {
 	c.overdue, c.gone = nil, nil
 }
 
-// try runs what may panic: that is the connection's, which ends by it (complain).
+// try runs a function that may panic. The connection's goroutine panics with the same problem later (complain).
 func (c *calls) try(job func()) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -278,8 +280,8 @@ func (c *calls) settle(ctx context.Context) error {
 	return nil
 }
 
-// close ends the caller. Nothing is called afterwards. It returns what is closed when the caller has ended, if it waits
-// for an overdue call; nil: it has.
+// close ends the caller. Nothing is called afterwards. If the caller waits for an overdue call, close returns a channel
+// that is closed when the caller has ended; nil: it has ended.
 func (c *calls) close() (ended <-chan struct{}) {
 	if c.jobs == nil {
 		return nil
@@ -293,10 +295,10 @@ func (c *calls) close() (ended <-chan struct{}) {
 	return nil
 }
 
-// promptText bounds a text that is prompt.
+// promptText bounds the length of a prompt text.
 const promptText = 128
 
-// promptWords begin statements that nothing is planned for.
+// promptWords begin statements without a plan.
 var promptWords = []string{"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "set", "reset", "show", "deallocate", "discard", "close"}
 
 // isPrompt reports whether a text cannot take long to plan. The connection's goroutine runs such texts itself: to wake

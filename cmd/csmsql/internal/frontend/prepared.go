@@ -135,7 +135,7 @@ type result struct {
 	returnsRows bool
 }
 
-// call has the session's caller do something, if it may be left alone.
+// call has the session's caller do something, if it may be left behind.
 func (r *result) call(ctx context.Context, do func()) (overdue bool) {
 	if r.leaving == nil {
 		do()

@@ -67,7 +67,7 @@ func (s *session) prepareIn(ctx context.Context, text *lex.Text, in string,
 	return st, err
 }
 
-// call has the session's caller do something that takes its time, which may become overdue.
+// call has the session's caller do something that may take long, and become overdue.
 func (s *session) call(ctx context.Context, l *leaving, do func()) (overdue bool) {
 	failed := wire.TxIdle
 	if wire.TxStatus(s.engine.Status()) != wire.TxIdle {
@@ -77,7 +77,7 @@ func (s *session) call(ctx context.Context, l *leaving, do func()) (overdue bool
 	return s.calls.do(ctx, l, do)
 }
 
-// leaving is a statement whose call may be left alone.
+// leaving is a statement whose call may be left behind.
 type leaving struct {
 	session *session
 	sql     string

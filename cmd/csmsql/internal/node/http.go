@@ -74,7 +74,7 @@ func (r *requests) end() {
 	r.running.Wait()
 }
 
-// health asks the engine the shortest question that goes all the way.
+// health runs the shortest query that passes through the whole engine.
 func (n *serving) health(w http.ResponseWriter, r *http.Request) {
 	session, err := n.engine.Session(sessionOfHealth)
 	if err == nil {
@@ -85,5 +85,5 @@ func (n *serving) health(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	fmt.Fprintln(w, "ok") // a client that went away is no concern of ours
+	fmt.Fprintln(w, "ok") // an error is a client that went away
 }

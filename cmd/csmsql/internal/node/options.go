@@ -134,11 +134,11 @@ func (o Options) complete() (Options, error) {
 	return o, nil
 }
 
-// leastBytes is what a node cannot start with less of: of a region less than a page would be none, and of memory DuckDB
-// has to have some.
+// leastBytes is the least size of the region, and of memory: a region has at least one page, and DuckDB needs some
+// memory.
 const leastBytes = 8 << 20
 
-// workersMost is more than any machine has a use for.
+// workersMost is more than is useful on any machine.
 const workersMost = 256
 
 // directory makes the path of an existing directory absolute.
@@ -157,8 +157,8 @@ func directory(flag, path string) (string, error) {
 	return absolute, nil
 }
 
-// TableNamed is the table that a command is given, as it is called and not as SQL would write it: schema.table, or
-// table alone, whose schema is empty.
+// TableNamed parses a command's name of a table: schema.table, or table alone, with an empty schema. Unlike in SQL,
+// names are not quoted or folded.
 func TableNamed(text string) catalog.TableName {
 	if schema, name, qualified := strings.Cut(text, "."); qualified {
 		return catalog.TableName{Schema: schema, Name: name}
@@ -242,7 +242,7 @@ func isAddress(text string) bool {
 	return err == nil
 }
 
-// defaultNode is what a node is called that is alone.
+// defaultNode is the name of a node that is not in a cluster.
 const defaultNode = "local"
 
 // cluster says how the engine is to join; nil: not at all.

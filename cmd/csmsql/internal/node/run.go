@@ -33,9 +33,9 @@ type Ready struct {
 	Status   noderpc.Status
 }
 
-// Run opens a node and serves it until ctx ends or a listener fails. ready is called when everything answers: once, and
-// again each time that the node has come back: into a cluster that had fenced it off, or from a failure of DuckDB's. A
-// node that has been in its cluster waits for that however long etcd cannot be asked.
+// Run opens a node and serves it until ctx ends or a listener fails. ready is called when everything answers: after the
+// first start, and after each restart, because the cluster had fenced the node off or DuckDB had failed. A node that
+// has been in its cluster before waits without limit for an etcd that cannot be asked.
 func Run(ctx context.Context, options Options, ready func(Ready)) (err error) {
 	options, err = options.complete()
 	if err != nil {
@@ -171,8 +171,8 @@ type serving struct {
 	frontend noderpc.Frontend
 }
 
-// hasten has the process end by Stuck when the node does not, from the end of ctx on, until the returned function is
-// called.
+// hasten calls Options.Stuck if the node has not stopped shutdownGrace + stuckAfter after the end of ctx. The returned
+// function says that it has stopped.
 func (n *serving) hasten(ctx context.Context) (stop func()) {
 	if n.options.Stuck == nil {
 		return func() {}

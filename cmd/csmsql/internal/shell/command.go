@@ -22,7 +22,7 @@ const commands = `Statements end with a semicolon and may take several lines. Ct
 
 `
 
-// command runs one of the shell's own commands; done says that it was the last.
+// command runs one of the shell's own commands, and reports whether the shell ends by it.
 func (s *Shell) command(ctx context.Context, text string) (done bool) {
 	name, argument, _ := strings.Cut(strings.TrimRight(text, "; "), " ")
 	argument = strings.TrimSpace(argument)

@@ -100,7 +100,7 @@ func HistoryFile() string {
 	return filepath.Join(dir, "csmsql", "history")
 }
 
-// History is a comfort: whatever is wrong with its file, the shell works.
+// Errors of the history's file are ignored: the shell works without it.
 func readHistory(line *liner.State, path string) {
 	if file, err := os.Open(path); path != "" && err == nil {
 		_, _ = line.ReadHistory(file)

@@ -15,7 +15,7 @@ import (
 // ErrReported is an error of SQL that the user has seen already.
 var ErrReported = errors.New("a statement failed")
 
-// Shell asks statements and shows what comes back.
+// Shell runs statements and shows their results.
 type Shell struct {
 	talk   conversation.Conversation
 	in     io.Reader // the client's end of COPY … FROM STDIN
