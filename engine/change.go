@@ -125,7 +125,7 @@ func (s *Session) planNumbered(ctx context.Context, v *snapshot.View, version *c
 	v.Numbered = snapshot.Numbering{n}
 	defer func() { v.Numbered = nil }()
 	q, err := s.planDuck(ctx, dialect.SourceOf(asked), v)
-	if err == nil || s.conn.Spoilt() {
+	if err == nil || s.conn.Aborted() {
 		return q, dialect.WithoutPosition(err)
 	}
 	whole := s.newScan(ctx, v, version, nil)
@@ -254,7 +254,7 @@ func (st *Statement) prepareLocking(ctx context.Context, v *snapshot.View) (done
 }
 
 func (s *Session) planLocking(ctx context.Context, l *locking.Query, v *snapshot.View) (*query, *locking.Plan, error) {
-	return locking.PlanWith(l, v, s.conn.Spoilt,
+	return locking.PlanWith(l, v, s.conn.Aborted,
 		func(text string) (*query, error) { return s.planDuck(ctx, dialect.SourceOf(text), v) },
 		func(text string) error { _, err := s.describe(ctx, text, v); return err })
 }
@@ -416,6 +416,6 @@ func (s *Session) rowwise(ctx context.Context, v *snapshot.View, conditions ...r
 		if err == nil {
 			plan.close()
 		}
-		return err, s.conn.Spoilt()
+		return err, s.conn.Aborted()
 	})
 }

@@ -180,7 +180,7 @@ func (s *Session) planText(ctx context.Context, in reading, v *snapshot.View) (*
 			return q, nil
 		} else if err == nil {
 			q.close()
-		} else if s.conn.Spoilt() {
+		} else if s.conn.Aborted() {
 			return nil, dialect.WithoutPosition(err)
 		}
 	}
@@ -646,7 +646,7 @@ func (s *Session) typeLiterals(ctx context.Context, in dialect.Source, v *snapsh
 		return in, nil
 	}
 	q, err := s.planDuckFor(ctx, s.read(dialect.SourceOf(untyped.Asked()), v), v, nil)
-	if err != nil && s.conn.Spoilt() {
+	if err != nil && s.conn.Aborted() {
 		return in, dialect.WithoutPosition(err) // a constant without a value: nothing more runs in this transaction
 	}
 	if err != nil {

@@ -69,7 +69,7 @@ func (h Host) reading(ctx context.Context, ask func(string) ([]*enumeration.Type
 		switch {
 		case err == nil:
 			return types, nil
-		case h.Conn.Spoilt():
+		case h.Conn.Aborted():
 			return nil, dialect.WithoutPosition(err)
 		}
 		return nil, nil // the statement says itself what is wrong with it

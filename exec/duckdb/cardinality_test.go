@@ -10,9 +10,10 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
-// What DuckDB is told of a scan's rows must be an estimate to it and never a promise, whatever the flag of its C API is called: from a
-// promised maximum it concludes that a sum cannot overflow. DuckDB 1.5.5 reads the flag the wrong way round (duckdb#22077). When this turns
-// red after an upgrade, the new DuckDB reads it the right way: turn cardinalityIsEstimate round.
+// DuckDB must take a scan's number of rows for an estimate and never for a promise, whatever the flag of its C API is
+// called: from a promised maximum it concludes that a sum cannot overflow. DuckDB 1.5.5 reads the flag the wrong way
+// round (duckdb#22077). When this turns red after an upgrade, the new DuckDB reads it the right way: turn
+// cardinalityIsEstimate round.
 func TestAnEstimateIsNoPromise(t *testing.T) {
 	_, c := open(t)
 	require.True(t, checkless(t, c, "SELECT sum(1::BIGINT) FROM range(2000)"), "DuckDB concludes nothing from a maximum")

@@ -176,8 +176,8 @@ static size_t before_christ(const char *text, size_t length, char *out, size_t r
 	return length + 5;
 }
 
-// short_year tells whether a date begins with one digit or two, which DuckDB takes for a year of the first century. To PostgreSQL it is a month or
-// a day, as DateStyle says, and the year comes last.
+// short_year reports whether a date begins with one digit or two, which DuckDB takes for a year of the first century.
+// To PostgreSQL it is a month or a day, as DateStyle says, and the year comes last.
 static bool short_year(const char *text, uint32_t length) {
 	while (length > 0 && is_blank(*text)) text++, length--;
 	uint32_t count = 0;

@@ -1,8 +1,8 @@
 // Whether an exception that is thrown here is caught (D8): not everything of DuckDB is ready for one.
 //
 // Functions of its C API that only make a value, or store into a vector, catch nothing, and where Go called them there is no C++
-// above them; functions that are declared noexcept, destructors among them, end the process. So whoever would throw, or
-// make DuckDB throw by giving it no memory, looks first, and goes on where it would end the process:
+// above them; functions that are declared noexcept, destructors among them, end the process. So code that would throw,
+// or make DuckDB throw by refusing it memory, looks first, and goes on where it would end the process:
 //
 //	frame, from the innermost out          the call is in …
 //	───────────────────────────────────    ─────────────────────────────────────────────────────────

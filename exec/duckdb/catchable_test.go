@@ -12,8 +12,8 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
-// D8: who plans and was told to end is refused memory and hears of it, but not inside functions that catch nothing: a
-// table's type that is made meanwhile (duckdb_create_enum_type) ended the process.
+// D8: a statement that is interrupted while it is planned is refused memory, but not inside functions that catch
+// nothing: a table's type that was made meanwhile (duckdb_create_enum_type) ended the process.
 func TestAnInterruptWhileATableIsBound(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("DuckDB's planner is led past planning.c on amd64 only")
@@ -51,7 +51,7 @@ func TestAnInterruptWhileATableIsBound(t *testing.T) {
 // any other, and refused before.
 func TestLargeTextsOfGoAreRefused(t *testing.T) {
 	if raceDetector {
-		t.Skip("the race detector's own memory cannot be told apart")
+		t.Skip("the race detector's own memory cannot be distinguished")
 	}
 	refused := []string{
 		"SELECT length(csm_json(repeat('x', 50000000 + i::int)::VARCHAR)) FROM range(1) r(i)",

@@ -2,12 +2,13 @@
 //
 // A window without PARTITION BY and ORDER BY reads the rows of all threads one behind the other. DuckDB 1.5.5 begins with what the thread that
 // ends first has, also if that is a chunk without rows (NaturalSort::Combine; of later ones such a chunk is left out), and the window's
-// threads take a chunk each. It is told that all rows have been seen when the one with the rows has seen them, and goes on to the next stage,
-// for which the thread with the empty chunk may have prepared nothing: "Attempted to access index 0 within vector of size 0", which is fatal to the
-// database, in some of a hundred runs of count(*) OVER () over few rows (duckdb/duckdb#22846 and #25713). So the linker leads the call here,
-// and the empty chunk goes before others come behind it.
+// threads take a chunk each. The window goes on to its next stage when the thread with the rows has seen all of them,
+// although the thread with the empty chunk may have prepared nothing for it: "Attempted to access index 0 within vector
+// of size 0", which is fatal to the database, in some of a hundred runs of count(*) OVER () over few rows
+// (duckdb/duckdb#22846 and #25713). So the linker leads the call here, and the empty chunk goes before others come
+// behind it.
 //
-// A DuckDB in which the call is another one has the fault again, or none: TestWindowOverFewRows tells which.
+// A DuckDB in which the call is another one has the fault again, or none: TestWindowOverFewRows shows which.
 #include <stddef.h>
 #include <unwind.h>
 

@@ -69,7 +69,7 @@ type Database struct {
 	before      func(*Connection, string) error
 }
 
-// BeforeText has every text told before it is planned; an error of hear is the text's. Call it before others connect.
+// BeforeText has hear called before a text is planned; its error is the text's. Call it before others connect.
 func (db *Database) BeforeText(hear func(c *Connection, sql string) error) { db.before = hear }
 
 // CatalogName is the database that clients see, and SchemaName its default schema, as PostgreSQL users expect it.

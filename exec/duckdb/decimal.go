@@ -10,8 +10,8 @@ import (
 
 // Decimal is a number as PostgreSQL writes a numeric: digits with a sign and a point, NaN, Infinity. Text would be
 // converted to the type that the statement was planned for, and rounded: an integer column would equal 1.5 where it
-// is 2. So a number that this type does not hold is bound as a DECIMAL of its own, and DuckDB plans the statement
-// anew for it.
+// is 2. So a number that this type does not hold is bound as a DECIMAL of its own, for which DuckDB replans the
+// statement.
 type Decimal string
 
 // digitsMax is how many digits DuckDB's DECIMAL has.
@@ -38,7 +38,7 @@ type holding struct {
 	all             bool
 }
 
-// integers are the types of whole numbers. All that Decimal tells apart fit into the longest ones.
+// integers are the types of whole numbers. All that Decimal distinguishes fit into the longest ones.
 var integers = map[bindings.Type]holding{
 	bindings.TypeTinyInt: {bits: 7}, bindings.TypeSmallInt: {bits: 15}, bindings.TypeInteger: {bits: 31},
 	bindings.TypeBigInt: {bits: 63}, bindings.TypeHugeInt: {bits: 127},

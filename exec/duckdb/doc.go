@@ -46,19 +46,19 @@
 //     too.
 //   - D7: a cancelled statement ends soon, also while its scans find nothing to hand over, and while it is planned. See
 //     planning.c.
-//   - D8: what the process' C code has of its own, whoever counts it, stays within what its databases were given
+//   - D8: what the process' C code has of its own, counted by DuckDB or not, stays within what its databases were given
 //     (Options.ProcessBytes); what does not fit is an error of a statement (53200), never the end of the process. See
-//     warden.go, memory.c, and catchable.c: nothing is refused where nobody would catch the exception.
+//     warden.go, memory.c, and catchable.c: nothing is refused where the exception would not be caught.
 //   - D9: an error that ends a statement is the one that happened, whichever thread it happened in, and never a cancel
-//     that nobody asked for. Where DuckDB has lost it, and it cannot be found again because the statement's own
-//     transaction made what it reads, that is told (XX000).
+//     that was not requested. Where DuckDB has lost it, and it cannot be found again because the statement's own
+//     transaction made what it reads, that is reported (XX000).
 //   - D10: a client's statement opens regular files below the allowed directories and nothing else, whatever links
 //     there are or become, and never what was spilled. See files.c.
 //   - D11: databases that spill to one directory spill apart, and what a killed one has spilled goes with the next one.
 //     See package spill (SPD1).
-//   - D12: every execution's columns have the types that the statement told before the first one, whatever is bound;
-//     values that cannot keep it are an error (22003), and so is what the statement names if it has become another
-//     thing (0A000). See promise_unsafe.go.
+//   - D12: every execution's columns have the types that the statement reported before the first one, whatever is
+//     bound; values that cannot keep it are an error (22003), and so is what the statement names if it has become
+//     another thing (0A000). See promise_unsafe.go.
 //   - D13: an internal error of a statement that only reads ends that statement, and nothing else. See harmless.c.
 //   - D14: a row that is deleted is not handed over, and in no key set, whatever the filters do.
 //

@@ -34,17 +34,18 @@ func (c *Connection) Check(sql string) error { return c.check(sql) }
 // Bound is what the process' C code may have.
 func Bound() int64 { return processWarden.bound.Load() }
 
-// BeginExhausted has the connection's work begun and told to end, before DuckDB has begun with any.
+// BeginExhausted begins work of the connection and interrupts it, before DuckDB has begun with any.
 func (c *Connection) BeginExhausted(reason *Error) (end func()) {
 	c.begin()
 	c.exhaust(reason)
 	return c.end
 }
 
-// Strike is what the warden does when C code has more than it may have. It reports whether somebody was told to end.
+// Strike is what the warden does when C code has more than it may have. It reports whether a statement was interrupted.
 func Strike() bool { return processWarden.strike(1, 0) }
 
-// TypeNames are the names in SQL of the types that the statement told of its columns; empty where they have none here.
+// TypeNames are the names in SQL of the types that the statement reported for its columns; empty where they have none
+// here.
 func (s *Statement) TypeNames() []string {
 	p := s.columns()
 	names := make([]string, len(p.types))
@@ -57,7 +58,7 @@ func (s *Statement) TypeNames() []string {
 // AdmitMemory reports whether a block may be allocated, and AskedMemory how often the allocators were asked.
 var AdmitMemory, AskedMemory = admitMemory, askedMemory
 
-// NewIsJemalloc tells where operator new takes memory from.
+// NewIsJemalloc reports whether operator new takes memory from jemalloc.
 var NewIsJemalloc = newIsJemalloc
 
 // Greatest is greatest.

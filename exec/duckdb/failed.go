@@ -6,7 +6,7 @@ import (
 )
 
 // A fatal error, or an internal one while a statement that writes runs (D13), invalidates the instance of DuckDB: it
-// takes no statement any more, of any connection, until it is opened anew. What lay in it is lost: names and temporary
+// takes no statement any more, of any connection, until it is opened again. What lay in it is lost: names and temporary
 // objects.
 
 // Failed is closed when the database takes no statements any more.
@@ -39,9 +39,9 @@ const (
 )
 
 const (
-	// invalidated is what every statement is told from then on.
+	// invalidated is the error of every statement from then on.
 	invalidated = "database has been invalidated because of a previous fatal error"
-	failedHint  = "A server begins anew by itself, and its tables stay: connect again. " +
+	failedHint  = "A server restarts by itself, and its tables stay: connect again. " +
 		"A Go program closes the engine and opens it again."
 )
 

@@ -11,8 +11,9 @@
 // All of that happens in one thread, one after the other, so a thread's last question says for whom its next system calls are. A database whose
 // external access is on is let through, and so are a few names that DuckDB reads for itself. Who asks is known of each question by itself: what the
 // thread asked before says nothing, as it works for all.
-// Rejected: a secret name for the spill directory, which settings, lists of files and errors tell; names like /proc/self/fd/3 for SQL, which
-// would have to be allowed to be opened, and with them every file that the process has open.
+// Rejected: a secret name for the spill directory, which settings, lists of files and errors reveal; names like
+// /proc/self/fd/3 for SQL, which would have to be allowed to be opened, and with them every file that the process has
+// open.
 #define _GNU_SOURCE
 #include "files.h"
 #include <dirent.h>
@@ -113,15 +114,15 @@ static bool clean(const char *path, size_t length, char out[PATH_MAX]) {
 	return true;
 }
 
-// below tells whether a clean name is a directory's or below it, and gives what follows.
+// below returns what follows a directory's name in a clean name; NULL: it is neither the directory's nor below it.
 static const char *below(const struct directory *d, const char *name) {
 	if (strncmp(name, d->path, d->length) || (name[d->length] && name[d->length] != '/')) return NULL;
 	name += d->length;
 	return *name ? name + 1 : name;
 }
 
-// spilled gives what follows the spill directory's name in a clean name; NULL: it is none of a spill directory's. Each database has one below another,
-// which is nobody's.
+// spilled gives what follows the spill directory's name in a clean name; NULL: it is none of a spill directory's. Each
+// database has one below a directory that they share.
 static const char *spilled(const char *name) {
 	const char *rest = NULL;
 	pthread_rwlock_rdlock(&lock);
@@ -140,7 +141,7 @@ static bool ends(const char *name, const char *end) {
 	return n >= m && !strcmp(name + n - m, end);
 }
 
-// is_spill_name tells the names that DuckDB gives to what it spills, and the directory's own.
+// is_spill_name reports whether a name is one that DuckDB gives to what it spills, or the directory's own.
 static bool is_spill_name(const char *rest) {
 	if (!*rest) return true;
 	if (strchr(rest, '/')) return false;
@@ -238,7 +239,8 @@ static int open_beneath(int directory, const char *rest, int flags, mode_t mode)
 	return fd < 0 ? -1 : outside_of_spill((int)fd);
 }
 
-// is_systems tells names that DuckDB itself reads, whoever made it do so: how much memory there is, which time zone.
+// is_systems reports whether a name is one that DuckDB itself reads, for a client or not: how much memory there is,
+// which time zone.
 static bool is_systems(const char *name) {
 	static const char *const prefixes[] = {"/proc/", "/sys/", "/usr/share/zoneinfo", "/etc/localtime", "/etc/timezone", "/dev/urandom"};
 	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {

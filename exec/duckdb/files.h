@@ -8,7 +8,7 @@ _Bool csm_files_add(const char *path, _Bool spill);
 // csm_files_remove takes one csm_files_add back.
 void csm_files_remove(const char *path, _Bool spill);
 
-// csm_files_spilled tells an absolute, clean name without links that is a spill directory's or below one.
+// csm_files_spilled reports whether an absolute, clean name without links is a spill directory's or below one.
 _Bool csm_files_spilled(const char *path);
 
 #endif

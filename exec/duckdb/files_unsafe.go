@@ -23,8 +23,8 @@ type reached struct {
 	spill bool
 }
 
-// confine tells files.c (D10) which directories the database's SQL reaches, and which one it never does. The list is
-// taken back by release.
+// confine registers with files.c (D10) the directories that the database's SQL reaches, and the one that it never does.
+// release takes the list back.
 func confine(o Options) (list []reached, err error) {
 	add := func(path string, spill bool) {
 		if err != nil {
@@ -71,7 +71,7 @@ func (r reached) tell(to func(path *C.char, spill C._Bool) bool) bool {
 	return to(path, C._Bool(r.spill))
 }
 
-// Spilled tells a file that lies where a database of this process spills to, for those that open files for SQL
+// Spilled reports whether a file lies where a database of this process spills to, for callers that open files for SQL
 // themselves.
 func Spilled(f *os.File) (bool, error) {
 	where, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))

@@ -192,7 +192,7 @@ static int64_t select_keys(const struct csm_filter *f, const struct ArrowArray *
 	return keep_keys(f, values, f->width, f->is_signed, bits, selection, n);
 }
 
-// resting tells whether a filter is left out of this slice.
+// resting reports whether a filter is left out of this slice.
 static bool resting(struct csm_filter_use *use) {
 	if (use->rest == 0) return false;
 	use->rest--;

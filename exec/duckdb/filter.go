@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Filter tells a scan which rows surely do not matter: those that fail it. A statement's own WHERE stays in its text,
+// Filter says which rows of a scan surely do not matter: those that fail it. A statement's own WHERE stays in its text,
 // so a row that passes costs time and nothing else, and the scan may leave any filter unevaluated (D6): where it does
 // not know the column's type, where a chunk stores the column in another layout, or where it thins out too little. A
 // row that fails must really not matter: it may be missing.
@@ -172,7 +172,7 @@ func (f *Filter) hasWord(s string) bool {
 	return len(f.Words) == 0 || slices.ContainsFunc(f.Words, func(w Word) bool { return w.fits(s) })
 }
 
-// keeps tells for each value of a column's dictionary whether it passes; nil when no filter asks.
+// keeps returns for each value of a column's dictionary whether it passes; nil when no filter asks.
 func (s *Scan) keeps(column, count int, value func(i int) string) []bool {
 	var out []bool
 	for _, f := range s.Filters {

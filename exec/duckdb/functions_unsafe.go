@@ -212,7 +212,7 @@ const (
 	sequenceFunctionsCount
 )
 
-// What SequenceState tells: its last value, whether that was given out (1 or 0), and the last value if it was.
+// What SequenceState returns: the last value, whether that was given out (1 or 0), and the last value if it was.
 const (
 	StateLast   = 0
 	StateCalled = 1
@@ -237,7 +237,7 @@ type SequenceCall struct {
 	Function SequenceFunction
 	Name     string // of the sequence
 	Number   int64  // likewise, of NextValueOf and SequenceState
-	Value    int64  // of SetValue, and what SequenceState is to tell
+	Value    int64  // of SetValue, and what SequenceState is asked for
 	Called   bool   // of SetValueCalled
 	Rows     int    // how many values are wanted
 }

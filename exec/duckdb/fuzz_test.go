@@ -157,7 +157,7 @@ func (p *fuzzed) start() {
 	p.in, p.out = in, bufio.NewReader(out)
 }
 
-// run tells how a statement ended the process; "": it did not.
+// run returns how a statement ended the process; "": it did not.
 func (p *fuzzed) run(sql string) string {
 	if p.command == nil {
 		p.start()

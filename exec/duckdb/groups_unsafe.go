@@ -10,7 +10,7 @@ import "runtime"
 // run is a part of a group: rows with one key that lie together.
 type run struct{ key, sum, rows int64 }
 
-// ends are the runs at both ends of a morsel; nobody knows yet whether they go on. runs: 0 when no row has a key, 1
+// ends are the runs at both ends of a morsel; whether they go on is not known yet. runs: 0 when no row has a key, 1
 // when first is last.
 type ends struct {
 	runs        int64

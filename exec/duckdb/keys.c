@@ -10,7 +10,7 @@
 #define MAX_WORDS ((uint64_t)8 << 20) // a bitmap of 64 MiB
 #define CACHED_WORDS ((uint64_t)16 << 10) // 128 KiB: a bitmap that is fast whatever it holds
 
-// room_for tells whether the process may have so many words more (D8).
+// room_for reports whether the process may have so many words more (D8).
 static bool room_for(uint64_t words) { return words < ((uint64_t)1 << 17) || csm_memory_admit((int64_t)(words * 8)); }
 
 struct csm_keys *csm_keys_new(void) { return calloc(1, sizeof(struct csm_keys)); }

@@ -57,7 +57,7 @@ type keyBuilder struct {
 	mu      sync.Mutex   // guards everything below, and calls of scan.Open
 	next    int          // the next chunk to open
 	current *openedChunk // the last one that was opened; the builder is one of its users
-	offset  int64        // the first row of current that nobody has taken
+	offset  int64        // the first row of current that is not taken
 	taken   int          // how many morsels were taken
 }
 

@@ -37,9 +37,9 @@ func failureOf(t *testing.T, c *duckdb.Connection, sql string, args ...any) erro
 	}
 }
 
-// D9: what failed in another thread while rows are fetched is told, and not that somebody had canceled the statement. Which thread runs
-// the part that fails is chance: about one run in twenty loses its error in DuckDB.
-func TestFailureOfAnotherThreadIsTold(t *testing.T) {
+// D9: what failed in another thread while rows are fetched is reported, and not a cancel of the statement. Which thread
+// runs the part that fails is chance: about one run in twenty loses its error in DuckDB.
+func TestFailureOfAnotherThreadIsReported(t *testing.T) {
 	_, c := open(t)
 	schema, batch := numbers(t, 1_000)
 	s := scanOf(schema, batch)

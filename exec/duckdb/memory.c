@@ -31,7 +31,7 @@
 
 #define LARGE ((size_t)1 << 20)   // what is looked at by itself, and what a thread may allocate between two looks: a look costs 1 µs
 #define COUNTED ((size_t)64 << 10) // blocks that count towards that
-#define LEEWAY ((int64_t)16 << 20) // of the bound, for blocks below LARGE: so that whoever needs little goes on until the one who needs much is ended
+#define LEEWAY ((int64_t)16 << 20) // of the bound, for blocks below LARGE: small queries go on until the large one ends
 #define FAR ((int64_t)512 << 20)   // how far below the bound, or half of it, what is resident is enough to know
 #define KNOWN_MS 50                // how long an answer of the allocators stands
 #define KEPT (1 << 20)             // what an arena of malloc keeps at its end
@@ -191,7 +191,7 @@ static bool fits_now(int64_t size, int64_t most) {
 	return fits;
 }
 
-// admit_within tells whether size bytes more stay within most. A caller that allocates says allocated afterwards.
+// admit_within reports whether size bytes more stay within most. A caller that allocates calls allocated afterwards.
 static bool admit_within(int64_t size, int64_t most) {
 	int64_t far = most / 2 < FAR ? most / 2 : FAR;
 	int64_t sure = most == INT64_MAX ? 0 : csm_memory_own() + atomic_load(&admitted) + size;
@@ -228,7 +228,7 @@ static _Thread_local size_t unseen; // what this thread has allocated since the 
 
 static int64_t bytes_of(size_t size) { return size < INT64_MAX / 2 ? (int64_t)size : INT64_MAX / 2; }
 
-// admit_block looks at large blocks, and at others now and then. *looked is what to tell allocated.
+// admit_block looks at large blocks, and at others now and then. *looked is the argument for allocated.
 static inline bool admit_block(size_t size, int64_t *looked) {
 	*looked = 0;
 	if (size < COUNTED) return true;
@@ -265,8 +265,9 @@ static inline void count_small(size_t size) {
 	slow_down();
 }
 
-// admit_buffer is admit_block, but small blocks are counted as well, and refused to who plans and was told to end: to fold
-// a constant DuckDB allocates a vector for each call in it, before it works out any, and looks for no interrupt.
+// admit_buffer is admit_block, but small blocks are counted as well, and refused to an interrupted statement that is
+// planned: to fold a constant DuckDB allocates a vector for each call in it, before it works out any, and looks for no
+// interrupt.
 static inline bool admit_buffer(size_t size, int64_t *looked) {
 	if (size >= COUNTED) return admit_block(size, looked);
 	*looked = 0;
@@ -302,7 +303,7 @@ static bool admit_new(size_t size) {
 	return true;
 }
 
-// C cannot throw std::bad_alloc, but operator new does when it is asked for what nobody has.
+// C cannot throw std::bad_alloc, but operator new does when it is asked for more than there can be.
 static size_t granted(size_t size) { return admit_new(size) || !csm_catchable() ? size : SIZE_MAX / 4; }
 
 void *__wrap__Znwm(size_t size) { return __real__Znwm(granted(size)); }

@@ -17,18 +17,18 @@ int64_t csm_memory_own(void);
 // csm_memory_give_back returns to the system what allocators keep.
 void csm_memory_give_back(void);
 // csm_memory_give_back_thread returns what is kept for the calling thread: jemalloc's cache of blocks, to its arena,
-// and the part of the stack that is not in use, to the system. It tells whether there may have been anything for an
+// and the part of the stack that is not in use, to the system. It reports whether there may have been anything for an
 // arena.
 bool csm_memory_give_back_thread(void);
-// csm_memory_admit tells whether size bytes more stay within csm_memory_large, if need be after giving back.
+// csm_memory_admit reports whether size bytes more stay within csm_memory_large, if need be after giving back.
 bool csm_memory_admit(int64_t size);
 // csm_memory_beyond is what C code was handed out, touched or not, if that is more than its bound; otherwise 0.
 int64_t csm_memory_beyond(void);
-// csm_memory_asked is how often the allocators were asked what they have handed out, which makes everybody wait.
+// csm_memory_asked is how often the allocators were asked what they have handed out, which makes all threads wait.
 int64_t csm_memory_asked(void);
-// csm_memory_new_is_jemalloc tells where operator new takes memory from.
+// csm_memory_new_is_jemalloc reports whether operator new takes memory from jemalloc.
 bool csm_memory_new_is_jemalloc(void);
-// csm_catchable tells whether an exception of the standard library's, or DuckDB's, that is thrown here is caught
+// csm_catchable reports whether an exception of the standard library's, or DuckDB's, that is thrown here is caught
 // (catchable.c). Where it is not, there is no refusing.
 bool csm_catchable(void);
 

@@ -112,7 +112,8 @@ func measureStatements(text string) {
 	}
 }
 
-// runBeside runs a statement in a connection of its own up to its first rows; end reads some more, and tells how that went.
+// runBeside runs a statement in a connection of its own up to its first rows; end reads some more, and returns how that
+// went.
 func runBeside(db *duckdb.Database, sql string) (end func() measured) {
 	c, err := db.Connect(nil)
 	if err != nil {
@@ -268,7 +269,7 @@ func runMeasured(t *testing.T, statements ...string) []measured {
 // D8: what DuckDB does not count is refused beyond the bound, too: each of these would take gigabytes.
 func TestUncountedMemoryIsBounded(t *testing.T) {
 	if raceDetector {
-		t.Skip("the race detector's own memory cannot be told apart")
+		t.Skip("the race detector's own memory cannot be distinguished")
 	}
 	statements := []string{
 		"SELECT median(i) FROM range(60000000) r(i)",
@@ -300,7 +301,7 @@ func TestUncountedMemoryIsBounded(t *testing.T) {
 // What allocators keep of what was freed goes back when nothing runs.
 func TestIdleMemoryIsGivenBack(t *testing.T) {
 	if raceDetector {
-		t.Skip("the race detector's own memory cannot be told apart")
+		t.Skip("the race detector's own memory cannot be distinguished")
 	}
 	const idle = 40 << 20
 	out := runMeasured(t, "SELECT count(*) FROM (SELECT i FROM range(3000000) r(i) GROUP BY i)", fmt.Sprint("then wait ", idle))
@@ -312,14 +313,14 @@ func TestIdleMemoryIsGivenBack(t *testing.T) {
 // So does what malloc keeps at the end of the arenas of threads, which it does not trim when it is asked to.
 func TestArenasAreGivenBack(t *testing.T) {
 	if raceDetector {
-		t.Skip("the race detector's own memory cannot be told apart")
+		t.Skip("the race detector's own memory cannot be distinguished")
 	}
 	const churned, idle = 64 << 20, 20 << 20 // a process at rest has half of that
 	out := runMeasured(t, "SELECT 1", "churn "+strconv.Itoa(churned), fmt.Sprint("then wait ", idle))
 	require.Less(t, out[1].Own, int64(idle))
 }
 
-// C++'s operators new and delete are ours, whoever calls them, and take from jemalloc.
+// C++'s operators new and delete are ours for every caller, and take from jemalloc.
 func TestOperatorNew(t *testing.T) {
 	require.True(t, duckdb.NewIsJemalloc())
 	for _, bytes := range []int{0, 1, 8, 100, 4096, 1 << 16, 1<<20 + 1, 64 << 20} {
@@ -388,7 +389,7 @@ func TestGoBeyondItsLimit(t *testing.T) {
 // What an embedding program had before is its own affair.
 func TestMemoryOfOthers(t *testing.T) {
 	if raceDetector {
-		t.Skip("the race detector's own memory cannot be told apart")
+		t.Skip("the race detector's own memory cannot be distinguished")
 	}
 	const ballast = 300 << 20
 	out := runMeasured(t, fmt.Sprint("ballast ", ballast),
@@ -404,7 +405,7 @@ func TestMemoryOfOthers(t *testing.T) {
 // not fit is refused whenever they were asked last.
 func TestAllocatorsAreAskedSeldom(t *testing.T) {
 	if raceDetector {
-		t.Skip("the race detector's own memory cannot be told apart")
+		t.Skip("the race detector's own memory cannot be distinguished")
 	}
 	const blocks = 200
 	out := runMeasured(t, "hold "+strconv.Itoa(90<<20), "admit "+strconv.Itoa(blocks), "hold "+strconv.Itoa(60<<20), "admit 3", "release", "admit 3")

@@ -18,7 +18,7 @@ import (
 	"sync/atomic"
 )
 
-// boundOwnMemory sets what this process' C code may have; math.MaxInt64: no bound. False when the system does not tell
+// boundOwnMemory sets what this process' C code may have; math.MaxInt64: no bound. False when the system does not say
 // how much it has: then nothing is bounded.
 func boundOwnMemory(bytes int64) bool { return bool(C.csm_memory_bound(C.int64_t(bytes))) }
 
@@ -28,8 +28,8 @@ func boundOfLarge() int64 { return int64(C.csm_memory_large()) }
 // heapLimit is how much of the process' memory may be Go's; 0: that is not known.
 var heapLimit atomic.Int64
 
-// LimitHeap says how much of the process' memory Go may have, because it was told so (debug.SetMemoryLimit). Go's limit
-// is soft: what it has beyond counts as C code's, which has so much less, and so the sum is bounded.
+// LimitHeap says how much of the process' memory Go may have by its own limit (debug.SetMemoryLimit). That limit is
+// soft: what Go has beyond it counts as C code's, which may have so much less, and so the sum is bounded.
 func LimitHeap(bytes int64) { heapLimit.Store(bytes) }
 
 // ownMemory is what C code has, with what allocators keep of what was freed. What the process shares, lent memory above

@@ -47,7 +47,7 @@ static inline void *allocate(size_t size) {
 	return from_jemalloc() ? __real_duckdb_je_malloc(size) : malloc(size);
 }
 
-// deallocate ignores the size that C++ may tell: malloc never needed it, so that a wrong one was never noticed.
+// deallocate ignores the size that C++ may pass: malloc never needed it, so that a wrong one was never noticed.
 static inline void deallocate(void *block) {
 	if (from_jemalloc()) {
 		if (block) duckdb_je_free(block);

@@ -7,13 +7,13 @@ import (
 
 // DuckDB 1.5 can run some plans once only: its ASOF join takes the expressions of its equalities out of the plan
 // while it runs, and a second run finds none, which is a fatal error: every statement of the database fails from
-// then on. So such a statement is prepared anew for its second run. TestASOFJoinsRunAgain of this package turns red
+// then on. So such a statement is prepared again for its second run. TestASOFJoinsRunAgain of this package turns red
 // when a later DuckDB can do without.
 
 // Hides says that the statement names views, temporary or not, whose text says more than its own.
 func (s *Statement) Hides() { s.hides = true }
 
-// renew prepares the statement anew if it has run and cannot run again.
+// renew prepares the statement again if it has run and cannot run twice.
 func (s *Statement) renew(ctx context.Context) error {
 	if !s.ran {
 		s.ran = true
@@ -25,15 +25,15 @@ func (s *Statement) renew(ctx context.Context) error {
 	if !s.once {
 		return nil
 	}
-	anew, err := s.connection.Prepare(s.sql)
+	fresh, err := s.connection.Prepare(s.sql)
 	if err != nil {
 		return err
 	}
-	if err := anew.Bind(s.args); err != nil {
-		anew.Close()
+	if err := fresh.Bind(s.args); err != nil {
+		fresh.Close()
 		return err
 	}
-	s.adopt(anew)
+	s.adopt(fresh)
 	return nil
 }
 

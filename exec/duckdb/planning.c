@@ -1,4 +1,5 @@
-// Planning that ends when it is told to (D7): DuckDB looks for interrupts while it runs a plan, and not while it makes one.
+// Planning that ends when it is interrupted (D7): DuckDB looks for interrupts while it runs a plan, and not while it
+// makes one.
 //
 // A plan may take hours and any amount of memory: views that name each other twice, thirty deep, have a milliard tables. So the linker
 // leads the calls of functions that planning comes through over and over through planning_amd64.S:
@@ -21,7 +22,7 @@ extern void _ZN6duckdb18InterruptExceptionC1Ev(void *exception);
 extern void _ZN6duckdb18InterruptExceptionD1Ev(void *exception);
 extern char _ZTIN6duckdb18InterruptExceptionE[];
 
-// planning is the session whose statement this thread plans, or begins to run, which may plan it anew.
+// planning is the session whose statement this thread plans, or begins to run, which may replan it.
 static _Thread_local struct csm_session *planning;
 static _Thread_local struct csm_session *preparing; // whose statement it plans, and does not run
 

@@ -40,7 +40,8 @@ func chainMacros() (out []string) {
 	return out
 }
 
-// D7: planning ends when it is told to, in whichever of its phases, and the connection goes on. Without that these statements would be planned for years.
+// D7: planning ends when it is interrupted, in any of its phases, and the connection goes on. Without that these
+// statements would be planned for years.
 func TestPlanningEnds(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("DuckDB's planner is led past planning.c on amd64 only")
@@ -70,10 +71,10 @@ func TestPlanningEnds(t *testing.T) {
 	}
 }
 
-// D8: so what planning takes is bounded: whoever plans is told to end as whoever runs is.
+// D8: so what planning takes is bounded: a statement is interrupted while it is planned as while it runs.
 func TestMemoryOfPlanningIsBounded(t *testing.T) {
 	if raceDetector || runtime.GOARCH != "amd64" {
-		t.Skip("the race detector's own memory cannot be told apart, or DuckDB's planner is led past planning.c on amd64 only")
+		t.Skip("the race detector's own memory cannot be distinguished, or DuckDB's planner is led past planning.c on amd64 only")
 	}
 	statements := chainMacros()
 	first := len(statements)
@@ -95,10 +96,10 @@ func TestMemoryOfPlanningIsBounded(t *testing.T) {
 	}
 }
 
-// Whose plan takes the memory is told to end, and not who has been running for longer.
-func TestWhoPlansTooMuchIsTold(t *testing.T) {
+// The statement whose plan takes the memory is interrupted, and not the one that has been running for longer.
+func TestLargestPlanIsInterrupted(t *testing.T) {
 	if raceDetector || runtime.GOARCH != "amd64" {
-		t.Skip("the race detector's own memory cannot be told apart, or DuckDB's planner is led past planning.c on amd64 only")
+		t.Skip("the race detector's own memory cannot be distinguished, or DuckDB's planner is led past planning.c on amd64 only")
 	}
 	out := runMeasured(t, "beside SELECT i FROM range(1000000000000) r(i)", chains()["putting CTEs where used"], "end beside")
 	require.Len(t, out, 2)

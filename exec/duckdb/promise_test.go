@@ -50,7 +50,7 @@ var shapes = []string{
 	"ifnull($1, c)", "[c, $1]", "max(coalesce(c, $1)) OVER (ORDER BY n)", "c || $1", "nullif($1, c)",
 }
 
-// D12: whatever is bound, in whatever order, the columns have the types that the statement told, and the values
+// D12: whatever is bound, in whatever order, the columns have the types that the statement reported, and the values
 // that DuckDB gives for the value in the parameter's place, cast to that type; or there is an error.
 func TestParametersKeepTypes(t *testing.T) {
 	_, c := open(t)
@@ -75,14 +75,14 @@ func TestParametersKeepTypes(t *testing.T) {
 			for _, g := range append([]bound{givens[0]}, givens...) {
 				name := fmt.Sprintf("%s of %s for %s", shape, column[0], g.sql)
 				asked++
-				got, told, err := answer(s, g.value)
+				got, actual, err := answer(s, g.value)
 				if err != nil {
 					var e *duckdb.Error
 					require.True(t, errors.As(err, &e), name)
 					require.Contains(t, []string{"0A000", "22003", "22P02", "22023", "42883", "22008", "22007", "42725", "42804", "42P10"}, e.State, "%s: %v", name, err)
 					continue
 				}
-				require.True(t, told.Equal(schema), "%s: %s is no %s", name, told, schema)
+				require.True(t, actual.Equal(schema), "%s: %s is no %s", name, actual, schema)
 				kept++
 				constant := strings.ReplaceAll(text, "$1", "("+g.sql+")")
 				want, err := tryAsk(c, constant)
@@ -105,7 +105,7 @@ func TestParametersKeepTypes(t *testing.T) {
 }
 
 // answer executes the statement once.
-func answer(s *duckdb.Statement, args ...any) (out []string, told *arrow.Schema, err error) {
+func answer(s *duckdb.Statement, args ...any) (out []string, actual *arrow.Schema, err error) {
 	if err := s.Bind(args); err != nil {
 		return nil, nil, err
 	}
@@ -136,9 +136,9 @@ func TestParametersKeepTypesByCasts(t *testing.T) {
 		{[]any{nil, duckdb.Decimal("0.1"), "x", "99"}, "(null)|99|0.1|x"}, {[]any{2.5, duckdb.Decimal("0.10"), nil, nil}, "99|99|0.1|99"},
 		{[]any{int64(1000), 2.5, "7", "none"}, "99|99|2.5|7"}, {[]any{nil, nil, nil, nil}, "99|99|99|99"},
 	} {
-		out, told, err := answer(s, is.args...)
+		out, actual, err := answer(s, is.args...)
 		require.NoError(t, err, "%v", is.args)
-		require.True(t, told.Equal(schema), "%s", told)
+		require.True(t, actual.Equal(schema), "%s", actual)
 		require.Len(t, out, 100)
 		require.Equal(t, is.want, out[0], "%v", is.args)
 	}

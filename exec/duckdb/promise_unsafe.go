@@ -16,13 +16,13 @@ import (
 	bindings "github.com/duckdb/duckdb-go-bindings"
 )
 
-// DuckDB plans a statement that has parameters anew for every execution, by the types of the values that are bound,
-// and then the result's columns may be of other types, too: coalesce(a_smallint, $1) is a SMALLINT when it is
-// prepared, and an INTEGER for the value 40000. So a value is made one of the parameter's type where that loses
-// nothing, and what other values make of the columns is cast to what the statement told (D12).
+// DuckDB replans a statement that has parameters for every execution, by the types of the values that are bound, and
+// then the result's columns may be of other types, too: coalesce(a_smallint, $1) is a SMALLINT when it is prepared, and
+// an INTEGER for the value 40000. So a value is made one of the parameter's type where that loses nothing, and what
+// other values make of the columns is cast to what the statement reported (D12).
 
-// promise is what a statement told of its columns before it ran for the first time: after that, DuckDB tells of the
-// last plan.
+// promise is the columns that a statement reported before it ran for the first time: after that, DuckDB reports those
+// of the last plan.
 type promise struct {
 	types []bindings.LogicalType
 	names []string
@@ -52,7 +52,7 @@ func (p *promise) destroy() {
 	}
 }
 
-// promised is what a statement's first plan told of a parameter.
+// promised is the type that a statement's first plan gave a parameter.
 type promised struct {
 	id   bindings.Type
 	kind bindings.LogicalType
@@ -148,8 +148,8 @@ func (p promise) casts(sql string, got []bindings.LogicalType) (text string, ok 
 		strings.Join(names, ", ") + ")", true
 }
 
-// approximate tells casts that are what the values mean, though they do not come back: between numbers of which the
-// one to come to is a floating one, from text and to text.
+// approximate reports whether a cast keeps what values mean, though they may not cast back: to a floating-point number,
+// from text and to text.
 func approximate(from, to bindings.Type) bool {
 	return from == bindings.TypeVarchar || to == bindings.TypeVarchar || to == bindings.TypeDouble || to == bindings.TypeFloat
 }
@@ -176,7 +176,7 @@ var typeNames = map[bindings.Type]string{
 	bindings.TypeBigNum: "BIGNUM",
 }
 
-// typeName is a type in SQL; ok is false for those whose values nobody casts here.
+// typeName is a type in SQL; ok is false for types to which nothing is cast here.
 func typeName(t bindings.LogicalType) (name string, ok bool) {
 	if bindings.LogicalTypeGetAlias(t) != "" {
 		return "", false
@@ -221,7 +221,7 @@ func sameType(a, b bindings.LogicalType) bool {
 	return bool(C.csm_same_type(C.duckdb_logical_type(a.Ptr), C.duckdb_logical_type(b.Ptr)))
 }
 
-// kept reports whether the result's columns are of the types that the statement told.
+// kept reports whether the result's columns are of the types that the statement reported.
 func (p promise) kept(result *C.struct_csm_result) bool {
 	if len(p.types) == 0 {
 		return bool(C.csm_same_columns(result, nil, 0))
@@ -234,7 +234,7 @@ func (p promise) kept(result *C.struct_csm_result) bool {
 	return bool(C.csm_same_columns(result, &types[0], C.idx_t(len(types))))
 }
 
-// ofText tells errors of what a text says from those of running out of time or of memory.
+// ofText distinguishes errors of what a text says from those of running out of time or of memory.
 func ofText(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && (strings.HasPrefix(e.State, "42") || strings.HasPrefix(e.State, "0A"))
@@ -261,23 +261,23 @@ func (s *Statement) keep(ctx context.Context, result *C.struct_csm_result) (*Row
 	if !ok || s.casts || len(s.parameters) == 0 || s.Kind() != KindSelect {
 		return nil, errPromise()
 	}
-	anew, err := s.connection.Prepare(text)
+	casting, err := s.connection.Prepare(text)
 	if err != nil {
 		if err = s.explain(ctx, err); ofText(err) {
 			err = errPromise() // it cannot be a sub-query
 		}
 		return nil, err
 	}
-	if err := anew.Bind(s.args); err != nil {
-		anew.Close()
+	if err := casting.Bind(s.args); err != nil {
+		casting.Close()
 		return nil, err
 	}
-	anew.casts = true
-	rows, err := anew.start(ctx)
+	casting.casts = true
+	rows, err := casting.start(ctx)
 	if err != nil {
-		anew.Close()
+		casting.Close()
 		return nil, err
 	}
-	rows.casts = anew
+	rows.casts = casting
 	return rows, nil
 }

@@ -154,8 +154,8 @@ func TestNoAttackReachesAFile(t *testing.T) {
 						said += err.Error()
 					} else {
 						for _, row := range got { // what there is inside may be read and listed
-							told := strings.Contains(sql, "glob(") && row == path // that there is a name of what is spilled, as duckdb_temporary_files() tells, too
-							require.True(t, told || strings.HasPrefix(sql, "EXPLAIN") || inside(f, row), "%s: %s", sql, row)
+							listed := strings.Contains(sql, "glob(") && row == path // as duckdb_temporary_files() lists
+							require.True(t, listed || strings.HasPrefix(sql, "EXPLAIN") || inside(f, row), "%s: %s", sql, row)
 						}
 					}
 					require.NotContains(t, said, secret, sql)
@@ -180,12 +180,13 @@ func TestNoAttackReachesAFile(t *testing.T) {
 	require.Len(t, left, 3)
 }
 
-// inside tells a row that names nothing outside.
+// inside reports whether a row names nothing outside.
 func inside(f fortress, row string) bool {
 	return !strings.Contains(row, f.outside) && !strings.Contains(row, f.spill) && !strings.Contains(row, "/dir/") && !strings.Contains(row, "/spilled/") && !strings.Contains(row, "/proc/")
 }
 
-// D10: the file that was looked at is the file that is opened, while somebody exchanges files and links, directories and links.
+// D10: the file that was checked is the file that is opened, while files and links, directories and links are
+// exchanged.
 func TestFilesThatBecomeLinks(t *testing.T) {
 	f := newFortress(t)
 	c := openWith(t, duckdb.Options{Threads: 1, Files: duckdb.FileAccess{Directories: []string{f.allowed}}})

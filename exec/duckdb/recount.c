@@ -13,8 +13,8 @@
 // in other files than Allocator (which only its Allocate, inline everywhere, calls). A DuckDB that is built otherwise, or that
 // takes the failure off the count by itself, leaves the count too high or too low: TestRefusedMemoryIsNotCounted is red then.
 //
-// Rejected: a higher memory_limit for what is missing, because it cannot be told from what is in use; refusing before DuckDB
-// counts, because the only way to say so is a failing allocation.
+// Rejected: a higher memory_limit for what is missing, which cannot be distinguished from what is in use; refusing
+// before DuckDB counts, for which the only way is a failing allocation.
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <stddef.h>

@@ -11,7 +11,7 @@ import (
 // it off as well as recount.c: this test is red when a later DuckDB does.
 func TestRefusedMemoryIsNotCounted(t *testing.T) {
 	if raceDetector {
-		t.Skip("the race detector's own memory cannot be told apart")
+		t.Skip("the race detector's own memory cannot be distinguished")
 	}
 	const (
 		times   = 20

@@ -75,7 +75,8 @@ void csm_result_destroy(struct csm_result *result) {
 
 idx_t csm_rows_changed(struct csm_result *result) { return duckdb_rows_changed(&result->result); }
 
-// too_long tells of an interval whose time is beyond Arrow's, which counts nanoseconds: DuckDB multiplies without a look.
+// too_long reports whether the time of an interval is beyond Arrow's, which counts nanoseconds: DuckDB multiplies
+// without a check.
 static bool too_long(struct csm_result *result, duckdb_data_chunk chunk) {
 	idx_t rows = duckdb_data_chunk_get_size(chunk);
 	for (idx_t i = 0; result->intervals && i < duckdb_column_count(&result->result); i++) {

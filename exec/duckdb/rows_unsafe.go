@@ -45,7 +45,7 @@ func (s *Statement) Schema() (*arrow.Schema, error) {
 	return normal.Schema(raw), nil
 }
 
-// Unlike tells of each column of the result what normal.Unlike says of it; nil: no column has such a type, or s is nil.
+// Unlike returns for each column of the result what normal.Unlike says; nil: no column has such a type, or s is nil.
 func (s *Statement) Unlike() ([]string, error) {
 	if s == nil {
 		return nil, nil
@@ -119,7 +119,7 @@ func (s *Statement) schemas() (raw, shown *arrow.Schema, err error) {
 	return raw, shown, nil
 }
 
-// zoned tells that a column's type names the session's time zone, which may change.
+// zoned reports whether a column's type names the session's time zone, which may change.
 func zoned(f arrow.Field) bool {
 	switch t := f.Type.(type) {
 	case *arrow.TimestampType:
@@ -178,38 +178,38 @@ func (s *Statement) lost(ctx context.Context) error {
 		return err
 	}
 	var e *Error
-	if errors.As(s.again(ctx), &e) && e.State == stateSpoilt {
-		errors.As(s.againAnew(ctx), &e)
+	if errors.As(s.again(ctx), &e) && e.State == stateAborted {
+		errors.As(s.againInAnother(ctx), &e)
 	}
-	if e != nil && e.State != stateSpoilt {
+	if e != nil && e.State != stateAborted {
 		e.Byte = -1 // it counts from the beginning of another text
 		return e
 	}
 	return &Error{Message: "a part of the statement failed, and its reason was lost", State: "XX000", Byte: -1,
-		HintText: "Run the statement again: the reason may be told then."}
+		HintText: "Run the statement again: the reason may be reported then."}
 }
 
-// stateSpoilt is of the error that every statement gets in a transaction of DuckDB in which one has failed.
-const stateSpoilt = "25P02"
+// stateAborted is of the error that every statement gets in a transaction of DuckDB in which one has failed.
+const stateAborted = "25P02"
 
-// Spoilt tells that an error has ended the transaction that the connection is in. DuckDB forgives what is wrong
+// Aborted reports whether an error has aborted the transaction that the connection is in. DuckDB forgives what is wrong
 // with a text, and not a constant that has no value, which it finds while it plans.
-func (c *Connection) Spoilt() bool {
+func (c *Connection) Aborted() bool {
 	var e *Error
-	return errors.As(c.Exec("SELECT 1"), &e) && e.State == stateSpoilt
+	return errors.As(c.Exec("SELECT 1"), &e) && e.State == stateAborted
 }
 
-// againAnew is again where the statement has spoilt the transaction that it ran in: in another one, which is spoilt
-// in turn, so that the connection is left as it was. What the first one did to temporary objects is not there any
-// more, and whoever needs it is told nothing.
-func (s *Statement) againAnew(ctx context.Context) error {
+// againInAnother is again where the statement has aborted the transaction that it ran in: in another one, which is
+// aborted in turn, so that the connection is left as it was. What the first one did to temporary objects is lost, and a
+// statement that needs it finds no error here.
+func (s *Statement) againInAnother(ctx context.Context) error {
 	c := s.connection
 	if c.Exec("ROLLBACK") != nil || c.Exec("BEGIN TRANSACTION") != nil {
 		return nil // that is not what went wrong
 	}
 	failed := s.again(ctx)
 	if c.Exec("SELECT 1") == nil { // it was not prepared, or did not fail
-		_ = c.Exec("SELECT error('spoilt') FROM range(1)")
+		_ = c.Exec("SELECT error('aborted') FROM range(1)")
 	}
 	return failed
 }
@@ -266,12 +266,12 @@ func (r *Rows) Next() (arrow.RecordBatch, error) {
 	if r.begun || !r.statement.replan(err) {
 		return nil, err
 	}
-	anew, err := r.statement.restart(r.ctx)
+	rows, err := r.statement.restart(r.ctx)
 	if err != nil {
 		return nil, err
 	}
 	C.csm_result_destroy(r.result)
-	r.statement, r.result, r.raw, r.schema, r.casts = anew.statement, anew.result, anew.raw, anew.schema, anew.casts
+	r.statement, r.result, r.raw, r.schema, r.casts = rows.statement, rows.result, rows.raw, rows.schema, rows.casts
 	return r.Next()
 }
 

@@ -15,15 +15,15 @@ import (
 // Outside gives memory outside of Go's heap, which C may point to (D2).
 var Outside = mallocator.NewMallocator()
 
-// Scan is one occurrence of a table in one statement: what the planner is told of it and how its chunks are opened. It
-// is immutable once registered, and everything it opens must stay in place until it is released.
+// Scan is one occurrence of a table in one statement: what the planner knows of it and how its chunks are opened. It is
+// immutable once registered, and everything it opens must stay in place until it is released.
 type Scan struct {
 	// Schema has the types that users see, except that decimals of up to 18 digits are decimal64. A column that is utf8
 	// or binary here may be utf8_view, large_utf8, or dictionary<uint8, utf8> in a chunk, each chunk as it likes; any
 	// other column has the same type in all chunks.
 	Schema *arrow.Schema
-	// Rows is exact; Estimate is what the optimizer is told (0: Rows; less: that there is none): see exec/plan for how
-	// filters enter it.
+	// Rows is exact; Estimate is for the optimizer (0: Rows; less: there is none): see exec/plan for how filters enter
+	// it.
 	Rows, Estimate int64
 	// Chunks to open, 0 to Chunks-1.
 	Chunks int

@@ -147,8 +147,8 @@ uint8_t csm_greatest(const uint8_t *bytes, int64_t count);
 int64_t csm_filter_slice(const struct csm_filter *filters, int64_t filter_count, struct csm_filter_use *use,
                          const struct csm_chunk *chunk, int64_t first, int64_t count, uint32_t *selection);
 
-// Clears pass for strings of a CSM_VIEW column that are none of the filter's words. A string that lies outside of its buffers passes:
-// whoever reads it finds the damage. NULLs are not looked for.
+// Clears pass for strings of a CSM_VIEW column that are none of the filter's words. A string that lies outside of its
+// buffers passes: its reader finds the damage. NULLs are not looked for.
 void csm_test_words(const struct csm_filter *f, const struct csm_column *column, int64_t first, int64_t count, uint8_t *pass);
 
 // Puts rows of a column into a vector from position at: rows first+selection[0…count), or first…first+count when selection
@@ -225,9 +225,9 @@ void csm_session_interrupt(struct csm_session *session);
 int csm_session_interrupted(struct csm_session *session);
 char *csm_session_take_failure(struct csm_session *session); // the caller frees it; NULL: no scan failed
 
-// Says whose interrupts end what this thread plans (planning.c), NULL: nobody's; and gives whose did before.
+// Sets the session whose interrupts end what this thread plans (planning.c), NULL: none; and returns the one before.
 struct csm_session *csm_planning(struct csm_session *now);
-// Tells whether this thread plans a statement, and does not run it, whose session was interrupted.
+// Reports whether this thread plans a statement, and does not run it, whose session was interrupted.
 bool csm_planning_ended(void);
 // Counts small blocks that this thread allocates for what it plans; how much that was for the session's last plan.
 void csm_planning_count(int64_t bytes);

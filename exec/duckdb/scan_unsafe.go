@@ -176,8 +176,8 @@ func (c *Connection) logicalTypes(scan *Scan) ([]bindings.LogicalType, error) {
 	return types, err
 }
 
-// enumType is ENUM of words. The bindings' own writes its list of names into memory that nobody has cleared, from Go:
-// what lay there is taken for pointers by a collection that goes on meanwhile, and may end the process.
+// enumType is ENUM of words. The bindings' own writes its list of names, from Go, into memory that was not cleared: a
+// collection that goes on meanwhile takes what lay there for pointers, and may end the process.
 func enumType(words []string) bindings.LogicalType {
 	size := 1
 	for _, w := range words {

@@ -114,7 +114,7 @@ func TestScanIsReleasedWhenPlanningFails(t *testing.T) {
 	require.Equal(t, 1, released)
 }
 
-// endsMeanwhile is a context that has ended when it is asked for the second time, and tells nobody by itself.
+// endsMeanwhile is a context that has ended when it is asked for the second time, and does not notify.
 type endsMeanwhile struct {
 	context.Context
 	asked int
@@ -127,7 +127,7 @@ func (c *endsMeanwhile) Err() error {
 	return nil
 }
 
-// A batch that was made while its statement was cancelled is nobody's.
+// A batch that was made while its statement was cancelled is not handed out.
 func TestNoBatchComesAfterTheEnd(t *testing.T) {
 	_, c := open(t)
 	schema, batch := numbers(t, 10)
@@ -360,8 +360,8 @@ func TestSteadyStatements(t *testing.T) {
 	}
 }
 
-// Planning hears of a context that ends, where DuckDB looks: an order for sixty joins is sought for longer. When it ends is no matter:
-// DuckDB forgets what it is told while it reads the text.
+// Planning ends with its context, where DuckDB looks: an order for sixty joins is sought for longer. When it ends is no
+// matter: DuckDB forgets an interrupt while it reads the text.
 func TestPlanningHears(t *testing.T) {
 	_, c := open(t)
 	var from, where []string

@@ -12,13 +12,13 @@ type session = *C.struct_csm_session
 
 func newSession() session { return C.csm_session_new() }
 
-// startSession tells that a statement begins.
+// startSession resets the session: a statement begins.
 func startSession(s session) { C.csm_session_start(s) }
 
 // interruptSession has the scans of the running statement end.
 func interruptSession(s session) { C.csm_session_interrupt(s) }
 
-// interrupted reports whether somebody did that since the statement began.
+// interrupted reports whether that was done since the statement began.
 func interrupted(s session) bool { return C.csm_session_interrupted(s) != 0 }
 
 // plannedBytes is what was allocated in small blocks to make the session's last plan, and may be free again.

@@ -27,7 +27,7 @@ void csm_keys_make_sieve(struct csm_keys *keys) {
 		if (keys->slots[i]) put(keys, keys->slots[i]);
 }
 
-// What lies outside of a bitmap asks its first bit, and does not believe the answer.
+// A key outside of the bitmap reads its first bit, and ignores it.
 #define BITMAP_LOOP(name, type)                                                                                                      \
 	CSM_WIDE static void name(const type *values, int64_t count, int64_t min, uint64_t size, const uint32_t *bits, uint8_t *pass) { \
 		for (int64_t i = 0; i < count; i++) {                                                                                       \

@@ -11,7 +11,8 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
-// D11, SPD1: databases that are told to spill to one directory do not meet there: DuckDB's files have the same names in all of them.
+// D11, SPD1: databases that spill to one directory do not meet there: DuckDB's files have the same names in all of
+// them.
 func TestDatabasesSpillApart(t *testing.T) {
 	directory := t.TempDir()
 	var group sync.WaitGroup

@@ -34,7 +34,7 @@ type Statement struct {
 	casts                    bool // see keep
 }
 
-// Parsed tells tests of every text that DuckDB's parser is given, to be planned or run.
+// Parsed notifies tests of every text that DuckDB's parser is given, to be planned or run.
 var Parsed invariants.Probe[string]
 
 // Steady promises that every execution gives columns of the types that the first one does: all that the statement
@@ -42,7 +42,7 @@ var Parsed invariants.Probe[string]
 // costs more than starting a small statement.
 func (s *Statement) Steady() { s.steady = true }
 
-// Kind says what a statement does, as far as the engine has to tell statements apart.
+// Kind says what a statement does, as far as the engine has to distinguish statements.
 type Kind int
 
 // The kinds; Other is everything that the engine does not hand to DuckDB on a client's behalf.
@@ -168,11 +168,11 @@ func (s *Statement) Close() {
 }
 
 // adopt takes what another statement of the same text was planned to; that one is closed.
-func (s *Statement) adopt(anew *Statement) {
+func (s *Statement) adopt(other *Statement) {
 	bindings.DestroyPrepare(&s.handle)
-	s.handle, s.plain = anew.handle, anew.plain
-	anew.handle = bindings.PreparedStatement{}
-	anew.Close()
+	s.handle, s.plain = other.handle, other.plain
+	other.handle = bindings.PreparedStatement{}
+	other.Close()
 }
 
 // Kind says what the statement does.

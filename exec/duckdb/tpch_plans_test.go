@@ -21,7 +21,7 @@ type byHand struct {
 	scans  map[string]*duckdb.Scan // by table, or by table and alias
 }
 
-// filter narrows an occurrence of a table; estimate is the number of rows that DuckDB's optimizer is told, 0: unknown.
+// filter narrows an occurrence of a table; estimate is the number of rows for DuckDB's optimizer, 0: unknown.
 func (h *byHand) filter(occurrence string, filters ...duckdb.Filter) *duckdb.Scan {
 	table, _, _ := strings.Cut(occurrence, " ")
 	s := *h.tables.scans[table]

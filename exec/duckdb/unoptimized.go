@@ -14,8 +14,8 @@ import (
 // executor cannot run: it folds x >= low AND x <= high into one BETWEEN also for lists, structs and maps, of which
 // no filter can be made. Such a query is planned once more with the optimizer off, for this connection alone.
 // Without it a comma between two tables is their whole product, so a plan that has one is not run: the query fails
-// as it did, with a hint. Scans keep their own filters either way. TestBetweenOfNestedValues of this package tells
-// when a later DuckDB can do without.
+// as it did, with a hint. Scans keep their own filters either way. TestBetweenOfNestedValues of this package shows when
+// a later DuckDB can do without.
 
 // unoptimized prepares the query with DuckDB's optimizer off; nil where that fails, too, with the reason, or where
 // it may take for ever.
@@ -104,15 +104,15 @@ func (s *Statement) replan(err error) bool {
 	if s.plain || s.Kind() != KindSelect || !errors.As(err, &e) || !e.isBetween() {
 		return false
 	}
-	anew, err := s.connection.unoptimized(s.sql)
-	if err != nil || anew == nil {
+	fresh, err := s.connection.unoptimized(s.sql)
+	if err != nil || fresh == nil {
 		return false
 	}
-	if anew.Bind(s.args) != nil {
-		anew.Close()
+	if fresh.Bind(s.args) != nil {
+		fresh.Close()
 		return false
 	}
-	s.adopt(anew)
+	s.adopt(fresh)
 	return true
 }
 
@@ -129,7 +129,7 @@ func (s *Statement) restart(ctx context.Context) (*Rows, error) {
 // kindType is DuckDB's exception type of values that an operator does not know.
 const kindType = "Invalid type"
 
-// isBetween tells that a filter was to compare nested values with BETWEEN.
+// isBetween reports whether a filter was to compare nested values with BETWEEN.
 func (e *Error) isBetween() bool {
 	return e.Kind == kindType && strings.HasPrefix(e.Message, betweenRefused)
 }
@@ -146,7 +146,7 @@ var (
 	callsTry      = regexp.MustCompile(`(?i)\btry\s*\(`)
 )
 
-// isInternal tells that DuckDB failed at a query for a reason of its own, and can go on.
+// isInternal reports whether DuckDB failed at a query for a reason of its own, and can go on.
 func isInternal(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.State == "XX000" && e.Kind != kindFatal

@@ -86,7 +86,7 @@ func TestBetweenOfNestedValuesRefused(t *testing.T) {
 	require.Equal(t, []string{"2"}, ask(t, c, "SELECT count(*) FROM t x, t y WHERE x.id = y.id AND NOT (x.l < [1] OR x.l > [2])"), "the hint")
 	require.NoError(t, c.Exec("BEGIN"))
 	_, err := tryAsk(c, "SELECT id FROM t WHERE l BETWEEN [1] AND [2]")
-	require.ErrorContains(t, err, "BETWEEN cannot filter by BIGINT[]", "the failure has spoilt DuckDB's transaction")
+	require.ErrorContains(t, err, "BETWEEN cannot filter by BIGINT[]", "the failure has aborted DuckDB's transaction")
 	require.NoError(t, c.Exec("ROLLBACK"))
 	require.Equal(t, []string{"1", "2"}, ask(t, c, "SELECT id FROM t WHERE l BETWEEN [1] AND [2]"))
 }

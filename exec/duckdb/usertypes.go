@@ -25,7 +25,7 @@ type TypesOf func(number uint64) (sql string, ok bool)
 // the database may.
 func (c *Connection) NameTypes(of TypesOf) { c.types = of }
 
-// NameTypes is that of connections that were told nothing else. It is called before there are any.
+// NameTypes sets it for connections that have none of their own. It is called before there are any.
 func (db *Database) NameTypes(of TypesOf) { db.types = of }
 
 // withTypes writes a text whose names of types DuckDB does not know.

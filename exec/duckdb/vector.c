@@ -1,7 +1,7 @@
 // From Arrow buffers to DuckDB vectors: whole slices, and the rows that a selection names.
 //
-// Nothing here writes to a region, and every offset read from a region is checked before it is followed (D3): a chunk that
-// somebody damaged behind our back is an error, never a crash.
+// Nothing here writes to a region, and every offset read from a region is checked before it is followed (D3): a chunk
+// that was damaged behind our back is an error, never a crash.
 #include "scan.h"
 #include <string.h>
 

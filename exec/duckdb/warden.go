@@ -45,7 +45,7 @@ const (
 	tidyBytes    = 32 << 20         // more than was kept when it was given back last: what allocators keep may be worth it
 	tidySeldom   = 30 * time.Second // then it is in any case: where something always runs there is no rest
 	programBytes = 32 << 20         // of what there is before the first database: the program's own data, for which accounts have room
-	endsWithin   = 2 * time.Second  // a large plan is freed within, before others are told
+	endsWithin   = 2 * time.Second  // a large plan is freed within, before others are interrupted
 	planShare    = 4                // what of the bound makes a plan large: few ever take a hundredth
 	noBound      = math.MaxInt64
 )
@@ -118,7 +118,7 @@ func (w *warden) settle() {
 		}
 		bound += bytes
 	}
-	if bound == 0 || bound > noBound-w.others { // nobody is left whose account it goes on, or nobody has a bound
+	if bound == 0 || bound > noBound-w.others { // no account is left, or one is unbounded
 		bound = noBound
 	} else {
 		bound += w.others
@@ -138,7 +138,7 @@ func (w *warden) settle() {
 	}
 }
 
-// begin is told of every statement before it runs, and end when it is over.
+// begin is called for every statement before it runs, and end when it is over.
 func (w *warden) begin() {
 	w.statements.Add(1)
 	if w.asleep.Load() && w.asleep.CompareAndSwap(true, false) {
@@ -207,7 +207,7 @@ type shift struct {
 	collecting        chan struct{} // closed when the last collection has ended; nil before the first
 }
 
-// collect frees C memory that Go objects own and nobody refers to: key sets, batches that nobody released. A collection
+// collect frees C memory of Go objects that are unreferenced: key sets, batches that were not released. A collection
 // takes longer than the warden can look away.
 func (s *shift) collect(now time.Time) {
 	if now.Sub(s.collected) < collectEvery {
@@ -259,7 +259,7 @@ func (w *warden) look(now time.Time, last *shift) {
 	}
 }
 
-// strike interrupts a statement that was not told to end yet: the one whose plan has taken most, if that is a good part
+// strike interrupts a statement that was not interrupted yet: the one whose plan has taken most, if that is a good part
 // of the bound, or else the one that has been running for longest.
 func (w *warden) strike(own, bound int64) bool {
 	if !w.mu.TryLock() { // a database is being opened or closed, maybe to wait for this goroutine
@@ -273,11 +273,11 @@ func (w *warden) strike(own, bound int64) bool {
 		db.connections.Range(func(_, value any) bool {
 			c := value.(*Connection)
 			c.exhaustAgain()
-			at, planned, told := c.running()
-			if told > 0 && planned > bound/planShare && now-told < int64(endsWithin) {
+			at, planned, exhausted := c.running()
+			if exhausted > 0 && planned > bound/planShare && now-exhausted < int64(endsWithin) {
 				ending = true
 			}
-			if told > 0 {
+			if exhausted > 0 {
 				return true
 			}
 			if at > 0 && (oldest == nil || at < since) {
@@ -305,11 +305,11 @@ const memoryHint = "Ask for less at once, or start the node with more --memory (
 
 // work is what the warden knows of a connection. A statement may run others inside of it: the outermost counts.
 type work struct {
-	mu        sync.Mutex // guards the following; held while an interrupt is under way, so that it hits no later statement
-	depth     int
-	since     int64 // when the outermost began, in nanoseconds
-	exhausted *Error
-	told      int64 // when it was told that it is exhausted, likewise
+	mu          sync.Mutex // guards the following; held during an interrupt, so that it hits no later statement
+	depth       int
+	since       int64 // when the outermost began, in nanoseconds
+	exhausted   *Error
+	exhaustedAt int64 // when exhausted was set, likewise
 }
 
 func (c *Connection) begin() {
@@ -328,18 +328,18 @@ func (c *Connection) end() {
 	c.work.mu.Unlock()
 }
 
-// running tells since when something runs, what its plan has taken, and when it was told to end; 0: nothing does, or it
-// was not.
-func (c *Connection) running() (since, planned, told int64) {
+// running returns since when something runs, what its plan has taken, and when it was interrupted; 0: nothing does, or
+// it was not.
+func (c *Connection) running() (since, planned, exhausted int64) {
 	c.work.mu.Lock()
 	defer c.work.mu.Unlock()
 	if c.work.depth == 0 {
 		return 0, 0, 0
 	}
 	if c.work.exhausted != nil {
-		told = c.work.told
+		exhausted = c.work.exhaustedAt
 	}
-	return c.work.since, plannedBytes(c.session), told
+	return c.work.since, plannedBytes(c.session), exhausted
 }
 
 // exhaust interrupts what runs; it fails with reason.
@@ -349,12 +349,12 @@ func (c *Connection) exhaust(reason *Error) bool {
 	if c.work.depth == 0 {
 		return false
 	}
-	c.work.exhausted, c.work.told = reason, time.Now().UnixNano()
+	c.work.exhausted, c.work.exhaustedAt = reason, time.Now().UnixNano()
 	c.Interrupt()
 	return true
 }
 
-// exhaustAgain interrupts once more what was told to end and runs: it may not have heard, as watch says.
+// exhaustAgain interrupts once more what was interrupted and still runs: it may have missed that, as watch says.
 func (c *Connection) exhaustAgain() {
 	c.work.mu.Lock()
 	defer c.work.mu.Unlock()

@@ -9,8 +9,9 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
-// D8: who is told to end for want of memory before DuckDB has begun, and so has not heard, is told again.
-func TestExhaustedIsToldAgain(t *testing.T) {
+// D8: a statement that is interrupted for want of memory before DuckDB has begun, and so missed that, is interrupted
+// again.
+func TestExhaustedIsInterruptedAgain(t *testing.T) {
 	c := openWith(t, duckdb.Options{Threads: 1, MemoryBytes: 256 << 20})
 	end := c.BeginExhausted(&duckdb.Error{State: "53200", Message: "out of memory", Byte: -1})
 	stop, stopped := make(chan struct{}), make(chan struct{})

@@ -42,8 +42,8 @@ static void mark_long(const struct csm_word *word, const struct csm_column *colu
 	}
 }
 
-// like tells whether the pieces of a pattern follow one another in a string; what stands behind the last % is its end. The first place where
-// a piece is found is as good as any other.
+// like reports whether the pieces of a pattern follow one another in a string; what stands behind the last % is its
+// end. The first place where a piece is found is as good as any other.
 static bool like(const char *bytes, size_t length, const char *pattern, size_t size) {
 	while (size > 0) {
 		if (*pattern == '%') {

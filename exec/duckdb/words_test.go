@@ -97,7 +97,7 @@ func TestPatternsFindExactlyTheirRows(t *testing.T) {
 	}
 }
 
-// D3: a view that points outside of its buffers is not followed; whoever reads the string finds the damage.
+// D3: a view that points outside of its buffers is not followed; the string's reader finds the damage.
 func TestWordsDoNotFollowDamagedViews(t *testing.T) {
 	for _, place := range []int{8, 12} { // the buffer's number, the offset in it
 		schema, batch, _ := numbered(t, arrow.BinaryTypes.StringView)

@@ -10,10 +10,10 @@ import (
 
 // given is what a database may have of memory, and what it does without for the time being.
 type given struct {
-	mu               sync.Mutex // guards everything; held while DuckDB is told
+	mu               sync.Mutex // guards everything; held while DuckDB's limit is set
 	counted, process int64      // Options.MemoryBytes, and account; as it was opened
 	yielded          int64
-	control          *Connection // by which DuckDB is told; nil before the first time, and after Close
+	control          *Connection // by which that is set; nil before the first time, and after Close
 	closed           bool
 }
 

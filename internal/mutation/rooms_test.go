@@ -14,8 +14,8 @@ var (
 	fabrics = in("engine/fabric", "^Test")
 	damages = in("engine/reader", "^Test")
 	copies  = in("wire", "^(TestConversations|TestCopy|TestCopyOfWhoLeaves|TestCopyStreamCannotBeReadAfterItsEnd|TestCopyToWhoCancels|TestStatementTimeout)$")
-	plans   = in("exec/duckdb", "^(TestPlanningEnds|TestMemoryOfPlanningIsBounded|TestWhoPlansTooMuchIsTold|TestLargeTextsOfGoAreRefused)$")
-	hears   = in("exec/duckdb", "^(TestPlanningHears|TestExhaustedIsToldAgain|TestFailureOfAnotherThreadIsTold|TestReasonIsFoundInATransaction|TestNoBatchComesAfterTheEnd)$")
+	plans   = in("exec/duckdb", "^(TestPlanningEnds|TestMemoryOfPlanningIsBounded|TestLargestPlanIsInterrupted|TestLargeTextsOfGoAreRefused)$")
+	hears   = in("exec/duckdb", "^(TestPlanningHears|TestExhaustedIsInterruptedAgain|TestFailureOfAnotherThreadIsReported|TestReasonIsFoundInATransaction|TestNoBatchComesAfterTheEnd)$")
 )
 
 // ofRooms are faults of small packages that much stands on.

@@ -7,8 +7,8 @@ import (
 )
 
 // CheckMarks finds a mark, of a field from outside or of one inside of it, that does not go with the type which it
-// marks: DuckDB, and what is done to DuckDB's own results here, believe marks. What nobody here knows may mark
-// anything.
+// marks: DuckDB trusts marks, and so does this package in DuckDB's own results. A mark that is unknown here may be of
+// any type.
 func CheckMarks(f arrow.Field) error {
 	name, marked := f.Metadata.GetValue(extensionName)
 	if marked && !mayMark(name, f) {

@@ -16,7 +16,7 @@ import (
 
 // DuckDB writes types that Arrow lacks as bytes marked arrow.opaque, in the layout that they have in DuckDB's memory.
 // These are the ones that results show as something else. HUGEINT's bytes are those of a decimal128; the others are
-// written anew.
+// rewritten.
 var opaqueTypes = map[string]arrow.DataType{
 	"hugeint":  hugeint,
 	"uhugeint": &arrow.Decimal256Type{Precision: 39, Scale: 0},

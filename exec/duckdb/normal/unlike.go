@@ -9,8 +9,9 @@ import (
 // unlike are types that results show as something else, under their SQL names.
 var unlike = map[string]string{"time_tz": "TIME WITH TIME ZONE", "bit": "BIT", "bignum": "BIGNUM", "time_ns": "TIME_NS"}
 
-// Unlike tells of each raw column the SQL name of a type, its own or of something in it, that is not the one which the
-// result has in Arrow; empty: it has none. An ENUM is one, also where a scan shows text as one. nil: no column has one.
+// Unlike returns for each raw column the SQL name of a type, its own or of something in it, that is not the one which
+// the result has in Arrow; empty: it has none. An ENUM is one, also where a scan shows text as one. nil: no column has
+// one.
 func Unlike(raw *arrow.Schema) []string {
 	names, some := make([]string, raw.NumFields()), false
 	for i, f := range raw.Fields() {

@@ -6,7 +6,7 @@
 //
 // # Words
 //
-// To spill is to write rows to files that memory has no room for. A directory is abandoned when nobody holds its lock.
+// To spill is to write rows to files that memory has no room for. A directory is abandoned when its lock is not held.
 //
 // # Invariants
 //

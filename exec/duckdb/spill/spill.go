@@ -32,7 +32,7 @@ func Make(parent string) (*Directory, error) {
 			return nil, fmt.Errorf("make the spill directory: %w", err)
 		}
 		if lock := lockDirectory(path); lock != nil {
-			if _, err := os.Stat(path); err == nil { // nobody took it for abandoned before it was locked
+			if _, err := os.Stat(path); err == nil { // it was not taken for abandoned before it was locked
 				return &Directory{path, lock}, nil
 			}
 			_ = filelock.Give(lock)
@@ -55,7 +55,7 @@ func removeAbandoned(parent string) {
 	}
 }
 
-// lockDirectory is nil where somebody else has the lock, or there is no such directory.
+// lockDirectory is nil where another process or database has the lock, or there is no such directory.
 func lockDirectory(path string) *os.File {
 	f, err := os.Open(path)
 	if err != nil {
