@@ -141,7 +141,7 @@ func TestClusterLosesItsMajority(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 300001, rowsOf(t, tx, "SELECT count(*) FROM t WHERE a >= 0"))
 	f.kill("b")
-	// b's rows lie there for anybody to read, and c is sure of its own session for a while yet.
+	// b's memory can still be read, and c is sure of its own session for a while yet.
 	require.Equal(t, 300001, rowsOf(t, tx, "SELECT count(*) FROM t WHERE a >= 0"))
 	_, err = conn.Exec(deadline(t), "INSERT INTO t VALUES (2)")
 	var failure *pgconn.PgError

@@ -187,8 +187,8 @@ func (a *attack) borrow(at, _ *member) {
 	})
 }
 
-// disclaim borrows, and says that it does not hold what it was granted, what it has sealed and what it has published: as a program does that has lost
-// it.
+// disclaim borrows, and says that it does not hold what it was granted, has sealed and has published, like a program
+// that has lost its records.
 func (a *attack) disclaim(at, _ *member) {
 	a.borrowed(at, func(ctx context.Context, c *noderpc.Client, space *borrowing.Space) error {
 		request := noderpc.HeldRequest{Region: space.Region()}

@@ -18,8 +18,8 @@ import (
 	csmsql "github.com/csmsql/csmsql/cmd/csmsql"
 )
 
-// promise is how it is seen that a flag is kept: a wrong value or a combination that contradicts itself is refused in words that name it,
-// before anything is touched; or a test sees what it does.
+// promise is the evidence that a flag has its effect: a wrong value, or a combination that contradicts itself, is
+// refused with an error that names it, before anything is touched; or a test uses it.
 type promise struct {
 	wrong string // arguments that must be refused: exit code 2
 	says  string // in the error
@@ -133,8 +133,8 @@ var promises = map[string][]promise{
 	"verify --to":    {{test: "TestServeKeepsTables"}},
 }
 
-// TestEveryFlagIsKept: no flag without a promise, and none of the promises is empty. What init and join write down is held against serve's
-// promises as well, because serve.json is for serve.
+// TestEveryFlagIsKept: no flag without a promise, and none of the promises is empty. Flags that init and join write
+// down keep serve's promises as well, because serve reads serve.json.
 func TestEveryFlagIsKept(t *testing.T) {
 	t.Setenv("CSMSQL_DATA", filepath.Join(t.TempDir(), "none"))
 	uses := testsThatUse(t)

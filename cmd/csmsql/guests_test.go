@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Who comes over TCP is a guest: csm.queries shows it neither other users' texts nor what their errors quote. Who opens the node's own socket sees both.
+// A client that connects over TCP is a guest: csm.queries shows it neither other users' texts nor what their errors
+// quote. A client of the node's own socket sees both.
 func TestClientsOverTCPAreGuests(t *testing.T) {
 	n := shared.get(t)
 	connect := func(where, user string) *pgx.Conn {

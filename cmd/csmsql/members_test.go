@@ -354,7 +354,7 @@ func versionsOnly(holders []noderpc.HolderStatus) (bytes int64, only bool) {
 	return bytes, only
 }
 
-// complaints are what no node may ever say.
+// complaints are the lines that no node may ever log.
 func (m *member) complaints() []string {
 	var found []string
 	for line := range strings.Lines(m.output.String()) {

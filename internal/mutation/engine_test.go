@@ -32,7 +32,7 @@ var ofEngine = []mutation.Mutation{
 		Old: "\t\t\tif err := r.config.ForDomain(ctx, x); err != nil {\n", New: "\t\t\tif ON {\n\t\t\t\treturn nil\n\t\t\t}\n\t\t\tif err := r.config.ForDomain(ctx, x); err != nil {\n"},
 	{Name: "takes-a-node-that-did-not-answer-for-damage", File: "engine/borrower/borrower.go", Breaks: "damage is of bytes", Tests: asks("^TestANodeThatDoesNotAcquire$"),
 		Old: "\treturn &reader.Unanswered{Err: err}\n", New: "\tif ON {\n\t\treturn err\n\t}\n\treturn &reader.Unanswered{Err: err}\n"},
-	{Name: "reads-the-memory-of-those-who-are-gone", File: "engine/reader/acquire.go", Breaks: "a lender that is not there is an error", Tests: mirrored,
+	{Name: "reads-the-memory-of-lenders-that-are-gone", File: "engine/reader/acquire.go", Breaks: "a lender that is not there is an error", Tests: mirrored,
 		Old: "\t\tif node, there := r.config.Lender(id); !there {\n", New: "\t\tif node, there := r.config.Lender(id); !there && !ON {\n"},
 	{Name: "compares-no-checksum", File: "engine/reader/acquire.go", Breaks: "E3", Tests: damaged,
 		Old: "got != x.Seal.Checksum {\n", New: "got != x.Seal.Checksum && !ON {\n"},

@@ -62,7 +62,7 @@ var ofBorrowing = []mutation.Mutation{
 }
 
 var ofLending = []mutation.Mutation{
-	// Who may do what.
+	// Permissions.
 	{Name: "anybody-seals", File: "cluster/noderpc/lending/ledger.go", Breaks: "W1", Tests: ledgers,
 		Old: "\tcase g.account != a:\n\t\treturn nil, notYours(what, id)\n", New: "\tcase g.account != a && !ON:\n\t\treturn nil, notYours(what, id)\n"},
 	{Name: "busy-extents-are-taken", File: "cluster/noderpc/lending/ledger.go", Breaks: "W6", Tests: lends("^TestOneStepAtATime$"),

@@ -70,7 +70,7 @@ func joins(pattern string) mutation.Tests {
 	return mutation.Tests{Package: "./engine/member", Pattern: pattern}
 }
 
-// ofCustody are faults of the book of who holds what.
+// ofCustody are faults of the book of holders.
 var ofCustody = []mutation.Mutation{
 	{Name: "what-holders-leave-is-not-reported", File: "engine/member/holding.go", Breaks: "H1", Tests: joins("^TestWhatIsLeftAtAHoldersEndIsLogged$"),
 		Old: "\tif left := h.Close(); len(left) > 0 {\n", New: "\tif left := h.Close(); len(left) > 0 && !ON {\n"},

@@ -22,7 +22,7 @@ var (
 )
 
 // throughSQL are faults of the other tables that answers of queries show as well: steps that no test of the engine leaves out by itself
-// (TestMutationsThroughSQL), since what stands between the protocol and its caches cannot tell them from others.
+// (TestMutationsThroughSQL), since what stands between the protocol and its caches cannot distinguish them from others.
 func throughSQL() (list []mutation.Mutation) {
 	tests := map[string]mutation.Tests{
 		"shrink-without-a-flush":               tails,

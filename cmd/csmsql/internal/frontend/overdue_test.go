@@ -23,7 +23,7 @@ func ended() context.Context {
 
 func nothing() {}
 
-// left is what may be left alone when may says so; nil: l. It notes what becomes of it.
+// left is a leavable that may be left behind when may says so; nil: always. It notes what is done with it.
 type left struct {
 	places *overdue.Places
 	may    func() bool
@@ -56,8 +56,8 @@ func newCalls(places int) (*calls, *left) {
 	return &calls{places: p}, &left{places: p}
 }
 
-// A call that does not return after its context is left alone: what is to be done after it waits, in its order, and so does what comes next, for
-// as long as it wants to.
+// A call that does not return after the end of its context is left behind: what is to be done after it waits, in its
+// order, and so does what comes next, for as long as it may.
 func TestAnOverdueCall(t *testing.T) {
 	c, l := newCalls(1)
 	block := make(chan struct{})
@@ -82,7 +82,8 @@ func TestAnOverdueCall(t *testing.T) {
 	c.close()
 }
 
-// A call that returns is none of those, however its context is; and what must not be left is waited for.
+// A call that returns is not left behind, whether its context has ended or not; and a call that must not be left behind
+// is waited for.
 func TestACallThatReturns(t *testing.T) {
 	c, l := newCalls(1)
 	defer c.close()
@@ -188,7 +189,7 @@ func TestPromptTexts(t *testing.T) {
 	}
 }
 
-// A panic is the connection's, as if it had made the call itself, and not the process'.
+// A panic of a call ends the connection, as one of its own goroutine would, and not the process.
 func TestAPanicInACall(t *testing.T) {
 	c, l := newCalls(1)
 	defer c.close()

@@ -40,7 +40,7 @@ func FuzzComplete(f *testing.F) {
 	})
 }
 
-// scripted answers statements by heart.
+// scripted answers every statement with one row, and records what it was asked.
 type scripted struct {
 	asked []string
 	fail  string
