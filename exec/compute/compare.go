@@ -331,7 +331,7 @@ func (e *evaluator) matchTexts(x *plan.Expr, matches func(string) bool) (arrow.A
 	return e.codesFrom(t.dictionary.Indices(), int64(first), int64(last))
 }
 
-// codesFrom tells which codes lie between two.
+// codesFrom marks the codes that lie between two.
 func (e *evaluator) codesFrom(codes arrow.Array, first, last int64) (arrow.Array, error) {
 	from, err := e.scalarOf(first, codes.DataType())
 	if err != nil {

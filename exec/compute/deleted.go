@@ -28,7 +28,7 @@ func (b *partlyDeleted) NewSlice(i, j int64) arrow.RecordBatch {
 }
 
 // Numbered is a batch with one column more, which has the numbers of its rows, from the first one's on. The batch is
-// taken over. Numbers are made of rows that stay, and no others: whoever looks one row up of a million makes one.
+// taken over. Numbers are made only for rows that stay: a lookup of one row in a million makes one.
 func Numbered(batch arrow.RecordBatch, name string, first int64) arrow.RecordBatch {
 	fields := append(batch.Schema().Fields(), arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int64})
 	return &numbered{batch, arrow.NewSchema(fields, nil), first}

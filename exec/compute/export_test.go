@@ -9,7 +9,7 @@ func CutMorsels(rows int64) (restore func()) {
 	return func() { morselRows = old }
 }
 
-// DeletedOf is what Without was told of a batch.
+// DeletedOf is what Without was called with for a batch.
 func DeletedOf(b arrow.RecordBatch) []uint64 {
 	if b, ok := b.(*partlyDeleted); ok {
 		return b.deleted

@@ -58,7 +58,7 @@ func TestNumbersOfRows(t *testing.T) {
 			}
 			numbered := compute.Numbered(compute.Without(batch, deleted), "n", c<<32)
 			from := int64(0)
-			if c == 2 { // as whoever knows that the first ones do not matter does
+			if c == 2 { // as a reader that knows that the first ones do not matter
 				from = 8192
 				source = append(source, numbered.NewSlice(from, rows))
 				numbered.Release()

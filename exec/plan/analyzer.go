@@ -37,7 +37,7 @@ type slot struct {
 	unsafe bool
 }
 
-func (s *slot) spoil() {
+func (s *slot) disqualify() {
 	if s != nil {
 		s.used, s.unsafe = true, true
 	}
@@ -154,17 +154,17 @@ func (a *analyzer) slotOf(c bind.Column) *slot {
 	return nil
 }
 
-// spoil makes every dictionary column that an item offers unsafe, and all of its columns read.
-func (a *analyzer) spoil(it *bind.Item) {
+// disqualify makes every dictionary column that an item offers unsafe, and all of its columns read.
+func (a *analyzer) disqualify(it *bind.Item) {
 	for i := range it.Columns {
-		a.slotOf(bind.Column{Item: it, Index: i}).spoil()
+		a.slotOf(bind.Column{Item: it, Index: i}).disqualify()
 	}
 	a.readAll(it)
 }
 
-func (a *analyzer) spoilAll(items []*bind.Item) {
+func (a *analyzer) disqualifyAll(items []*bind.Item) {
 	for _, it := range items {
-		a.spoil(it)
+		a.disqualify(it)
 	}
 }
 
@@ -204,11 +204,11 @@ func (t *tracker) note(it *bind.Item) {
 }
 
 // column is the use of a column reference in an expression: the slot whose ENUM it would yield, after noting the
-// reading. If it is not certain what is meant, everything that might be is spoilt.
+// reading. If it is not certain what is meant, everything that might be is disqualified.
 func (a *analyzer) column(q *bind.Query, ref *pg.ColumnRef) *slot {
 	r := a.bound.Ref(ref)
 	if !r.Certain {
-		a.spoilMay(r.May)
+		a.disqualifyMay(r.May)
 		a.opaque()
 		return nil
 	}
@@ -242,16 +242,16 @@ func (a *analyzer) targetSlot(q *bind.Query, target int) *slot {
 	return nil
 }
 
-func (a *analyzer) spoilMay(may []bind.May) {
+func (a *analyzer) disqualifyMay(may []bind.May) {
 	for _, m := range may {
 		switch {
 		case m.Item == nil:
-			a.targetSlot(m.Query, m.Target).spoil()
+			a.targetSlot(m.Query, m.Target).disqualify()
 		case m.Index < 0:
-			a.spoil(m.Item)
+			a.disqualify(m.Item)
 		default:
 			a.note(m.Column)
-			a.slotOf(m.Column).spoil()
+			a.slotOf(m.Column).disqualify()
 		}
 	}
 }

@@ -23,7 +23,7 @@
 //     FROM 1 FOR 2) IN ('ab', 'cd') is one: a beginning of the column. A comparison is such a condition on two columns.
 //   - dictionary column: VARCHAR that chunks store as codes and that DuckDB can be shown as ENUM.
 //   - slot: the fate of one dictionary column of one occurrence. It travels with the column through sub-selects and
-//     CTEs; one use in a place that could show the difference between ENUM and VARCHAR spoils it.
+//     CTEs; one use in a place that could show the difference between ENUM and VARCHAR disqualifies it.
 //   - target: the column of a base table that a condition on a column of a derived table or a CTE is about.
 //   - certain: what DuckDB will do is known from the text alone, whatever the data. Everything else is "no hint".
 //
@@ -37,11 +37,11 @@
 //     NULLs; never from under OR (but for what all branches demand) or NOT, never for a side that an outer join fills,
 //     and through queries as P9 says.
 //   - P2 A column is EnumSafe only if all references that might mean it are certain and stand in places that cannot
-//     tell ENUM from VARCHAR: compared with string literals or parameters (DuckDB compares those as text, members of
-//     the ENUM or not), LIKE, IS NULL, CASE x WHEN 'literal', GROUP BY, ORDER BY, DISTINCT, PARTITION BY, count, min,
-//     max, and the output of the outermost SELECT, where the engine turns ENUM into text. Through sub-selects and CTEs
-//     it is followed by name. Not: arguments of functions, ||, casts, results of CASE and COALESCE, set operations,
-//     comparison with another column, USING, whole rows, whatever is stored.
+//     distinguish ENUM from VARCHAR: compared with string literals or parameters (DuckDB compares those as text,
+//     members of the ENUM or not), LIKE, IS NULL, CASE x WHEN 'literal', GROUP BY, ORDER BY, DISTINCT, PARTITION BY,
+//     count, min, max, and the output of the outermost SELECT, where the engine turns ENUM into text. Through
+//     sub-selects and CTEs it is followed by name. Not: arguments of functions, ||, casts, results of CASE and
+//     COALESCE, set operations, comparison with another column, USING, whole rows, whatever is stored.
 //   - P3 ENUM order is text order: the engine makes ENUM types whose values are in bytewise order (and that have at
 //     least one value: DuckDB refuses an empty ENUM).
 //   - P4 A scan's Span is exactly the bytes of the name in the text, so a splice disturbs nothing else.

@@ -53,7 +53,7 @@ func (a *analyzer) all(q *bind.Query, list []*pg.Node) {
 // an ENUM with those as text.
 func (a *analyzer) operation(q *bind.Query, e *pg.A_Expr) {
 	if e.Lexpr == nil && operator(e) == "#" {
-		a.spoilUpwards(q) // #1 is a column by position to DuckDB
+		a.disqualifyUpwards(q) // #1 is a column by position to DuckDB
 		a.opaque()
 	}
 	if harmlessOperator(e) && comparable(e.Lexpr, e.Rexpr) {
@@ -103,9 +103,9 @@ func textLiterals(n *pg.Node) bool {
 	return false
 }
 
-func (a *analyzer) spoilUpwards(q *bind.Query) {
+func (a *analyzer) disqualifyUpwards(q *bind.Query) {
 	for ; q != nil; q = q.Around {
-		a.spoilAll(q.Items)
+		a.disqualifyAll(q.Items)
 	}
 }
 
@@ -133,7 +133,7 @@ func (a *analyzer) function(q *bind.Query, c *pg.FuncCall) *slot {
 	case (name == "min" || name == "max") && len(c.Args) == 1 && c.Over == nil && len(c.AggOrder) == 0:
 		return a.expr(q, c.Args[0])
 	case name == "columns": // COLUMNS('pattern') names columns in a string
-		a.spoilUpwards(q)
+		a.disqualifyUpwards(q)
 		a.opaque()
 	}
 	a.all(q, c.Args)
@@ -166,7 +166,7 @@ func (a *analyzer) subLink(q *bind.Query, s *pg.SubLink) {
 	a.track = outer
 	a.opaque()
 	if s.SubLinkType != pg.SubLinkType_EXISTS_SUBLINK {
-		spoilOutputs(outputs)
+		disqualifyOutputs(outputs)
 	}
 	a.value(q, s.Testexpr)
 }

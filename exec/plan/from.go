@@ -26,7 +26,8 @@ func (a *analyzer) from(q *bind.Query, f *bind.From) {
 }
 
 // published hands a query's outputs on by name. DuckDB makes up names where the query has none ("min(x)") or one twice
-// (x, x_1), and a reference by such a name would escape us: those columns are spoilt. So are all if some are unknown.
+// (x, x_1), and a reference by such a name would escape us: those columns are disqualified. So are all if some are
+// unknown.
 func (a *analyzer) published(q *bind.Query, open bool) {
 	for i, s := range a.queries[q.ID].outputs {
 		if s == nil {
@@ -36,7 +37,7 @@ func (a *analyzer) published(q *bind.Query, open bool) {
 		same := func(o bind.Output) bool { return lex.Same(o.Name, name) }
 		twice := slices.ContainsFunc(q.Outputs[i+1:], same) || slices.ContainsFunc(q.Outputs[:i], same)
 		if open || q.Open || name == "" || twice {
-			s.spoil()
+			s.disqualify()
 		}
 	}
 }
@@ -65,18 +66,18 @@ func (a *analyzer) join(q *bind.Query, f *bind.From) {
 		a.markNullable(left)
 	}
 	if j.Alias != nil { // (a JOIN b …) AS j hides a and b
-		a.spoilAll(q.Items[f.First:f.Last])
+		a.disqualifyAll(q.Items[f.First:f.Last])
 	}
 }
 
-// joinUsing spoils what USING and NATURAL compare and merge.
+// joinUsing disqualifies what USING and NATURAL compare and merge.
 func (a *analyzer) joinUsing(q *bind.Query, f *bind.From) {
 	if f.Join.IsNatural || f.Join.JoinUsingAlias != nil {
-		a.spoilAll(q.Items[f.First:f.Last])
+		a.disqualifyAll(q.Items[f.First:f.Last])
 	}
 	for _, c := range f.Compared {
 		a.note(c)
-		a.slotOf(c).spoil()
+		a.slotOf(c).disqualify()
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // An inner join gives one in each direction; an outer one only towards the side that it fills; a correlated
 // sub-query one from the query around it. Two in a row, through one column of the scan between, make a third: s.k =
 // l.k and l.k = p.k say as much of s and p, if equality is one and the same in all three. The columns of a Join may
-// be of different types: whoever compares values otherwise than in SQL must look.
+// be of different types: a caller that compares values otherwise than in SQL must check that.
 type Join struct {
 	Column int // of this scan's relation
 	Other  int // index into what Scans returned

@@ -16,7 +16,7 @@ import (
 // folder turns constant expressions into values. It folds only what DuckDB reads in exactly one way; everything else is
 // "not a constant", which costs a hint and never an answer.
 type folder struct {
-	sql string // the user's text: the tree alone does not tell 0x10 from 16
+	sql string // the user's text: the tree alone does not distinguish 0x10 from 16
 }
 
 func (f folder) constant(n *pg.Node) (Value, bool) {
@@ -366,7 +366,7 @@ func shift(v Value, step interval) (Value, bool) {
 	return TimestampValue(moved*microsPerDay + rest), true
 }
 
-// The years 0001 to 9999: further out the dialects' limits differ, and nobody's data lies there.
+// The years 0001 to 9999: further out the dialects' limits differ, and no data is expected there.
 const firstDay, lastDay = -719162, 2932896
 
 func inDateRange(v Value) (Value, bool) {

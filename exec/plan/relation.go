@@ -45,7 +45,7 @@ func (r *Relation) guessed(rows int64) int64 {
 type Column struct {
 	Name string
 	Type arrow.DataType // the logical type: what users see, not how chunks store it
-	// Mark tells types apart that Arrow stores alike and has no types for: UUID, TIMETZ, BIT, … Empty: Type says it
+	// Mark distinguishes types that Arrow stores alike and has no types for: UUID, TIMETZ, BIT, … Empty: Type says it
 	// all.
 	Mark string
 	// Dictionary says that the column is VARCHAR and that the engine could show it to DuckDB as an ENUM whose

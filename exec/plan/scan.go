@@ -14,7 +14,7 @@ type Scan struct {
 	Alias    string   // the name by which the rest of the statement knows it
 	AddAlias bool     // the text has no alias: the splice must add Alias
 	Cuts     []Span   // qualifications to remove: in main.t.c, once t is an alias, "main." names nothing
-	Columns  []string // what the statement reads, in table order, as far as can be told: for people and estimates
+	Columns  []string // what the statement reads, in table order, as far as is known: for people and estimates
 
 	// Predicates hold for every row that matters (P1); AnyOf are disjunctions of conjunctions that do. Together they
 	// are for leaving chunks out, never for leaving out the statement's own WHERE.

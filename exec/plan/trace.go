@@ -228,7 +228,7 @@ func (a *analyzer) values(c bind.Column) (t target, ok bool) {
 func (a *analyzer) finish() {
 	for _, q := range a.bound.Queries {
 		if q.Stmt == nil { // a table's name where no FROM clause is
-			a.spoilAll(q.Items)
+			a.disqualifyAll(q.Items)
 		}
 	}
 	if len(a.shared) > 0 {

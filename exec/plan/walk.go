@@ -10,18 +10,18 @@ import (
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
-// statement walks the query of a statement. Only the output of a query that goes to the client may be an ENUM: whoever
-// stores it would store the type.
+// statement walks the query of a statement. Only the output of a query that goes to the client may be an ENUM: a table
+// that stores it would store the type.
 func (a *analyzer) statement(q *bind.Query) {
 	outputs := a.query(q)
 	if q.Stored {
-		spoilOutputs(outputs)
+		disqualifyOutputs(outputs)
 	}
 }
 
-func spoilOutputs(list []*slot) {
+func disqualifyOutputs(list []*slot) {
 	for _, s := range list {
-		s.spoil()
+		s.disqualify()
 	}
 }
 
@@ -39,8 +39,8 @@ func (a *analyzer) query(q *bind.Query) []*slot {
 	}
 	switch {
 	case q.Left != nil: // the arms' types are unified, so no ENUM passes through (P2)
-		spoilOutputs(a.query(q.Left))
-		spoilOutputs(a.query(q.Right))
+		disqualifyOutputs(a.query(q.Left))
+		disqualifyOutputs(a.query(q.Right))
 	case len(s.ValuesLists) > 0:
 		for _, row := range s.ValuesLists {
 			a.all(q, row.GetList().GetItems())
@@ -112,7 +112,7 @@ func (a *analyzer) star(q *bind.Query, ref *pg.ColumnRef) {
 
 // value walks an expression whose value is used in a way that might show an ENUM's type.
 func (a *analyzer) value(q *bind.Query, n *pg.Node) {
-	a.expr(q, n).spoil()
+	a.expr(q, n).disqualify()
 }
 
 // key walks an expression that is only compared with other values of itself: GROUP BY, ORDER BY, DISTINCT ON,
@@ -172,4 +172,4 @@ func (a *analyzer) message(q *bind.Query, m protoreflect.Message) {
 }
 
 // nested walks a sub-query whose output may go anywhere.
-func (a *analyzer) nested(s *pg.SelectStmt) { spoilOutputs(a.query(a.bound.Query(s))) }
+func (a *analyzer) nested(s *pg.SelectStmt) { disqualifyOutputs(a.query(a.bound.Query(s))) }

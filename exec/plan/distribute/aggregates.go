@@ -142,8 +142,8 @@ func (g *grouping) average(c *call, of class) func() string {
 	}
 }
 
-// distinctCall: the values that are told apart become a key of the fragments; the coordinator applies the aggregate
-// itself. Under FILTER, values that do not count become NULL, which these aggregates pass over.
+// distinctCall: the distinct values become a key of the fragments; the coordinator applies the aggregate itself. Under
+// FILTER, values that do not count become NULL, which these aggregates pass over.
 func (g *grouping) distinctCall(c *call) {
 	of := g.argumentClass(c)
 	separator := ""

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// D9: whoever goes from name to name of queries that name the one before twice, thirty deep, never comes to the end.
+// D9: following the names of queries that name the one before twice, thirty deep, would never end.
 func TestChainsOfQueriesArePlanned(t *testing.T) {
 	const links = 30
 	reasons := map[string]int{}
@@ -57,7 +57,7 @@ func TestChainsOfQueriesArePlanned(t *testing.T) {
 	require.Positive(t, reasons["it has too many queries within queries"])
 }
 
-// Nor does whoever tries sub-queries again for each attempt at those around them.
+// Nor would trying sub-queries again for each attempt at those around them.
 func TestNestedQueriesArePlanned(t *testing.T) {
 	for level, split := range map[string]bool{
 		"SELECT l_orderkey FROM (%s) x WHERE l_orderkey > 1":                                        true,

@@ -31,7 +31,7 @@ const (
 	other // text, dates, lists …: whatever base columns can have, or surely comes through unchanged
 )
 
-// typeName tells logical types of columns apart.
+// typeName distinguishes logical types of columns.
 func typeName(c *plan.Column) string {
 	name := c.Type.String()
 	switch c.Type.ID() {

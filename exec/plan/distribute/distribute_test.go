@@ -219,7 +219,7 @@ func TestMessagesAreLinearInNodes(t *testing.T) {
 	}
 }
 
-// Plans are data: the same question gives the same plan, whoever else asks.
+// Plans are data: the same question gives the same plan, also beside concurrent ones.
 func TestPlansAreTheSame(t *testing.T) {
 	c := newCluster(4)
 	for _, q := range queries.TPCH() {

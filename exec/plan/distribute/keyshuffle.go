@@ -31,8 +31,8 @@ func (p *planner) keyAttempts(q *query) (list []attempt) {
 	return list
 }
 
-// keyColumns lists the columns by which all rows that belong together can be told: members of GROUP BY, and what is
-// common to the partitions of all windows.
+// keyColumns lists the columns that are equal in all rows that belong together: members of GROUP BY, and what is common
+// to the partitions of all windows.
 func (p *planner) keyColumns(b *block) (columns []column) {
 	for _, n := range b.stmt.GroupClause {
 		if n.GetGroupingSet() != nil {

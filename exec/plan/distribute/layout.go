@@ -8,7 +8,7 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// Placement tells where the rows of base tables lie in the snapshot of the statement.
+// Placement says where the rows of base tables lie in the snapshot of the statement.
 type Placement interface {
 	// Layout returns nil if it does not know: then the table is read whole and never split. The caller keeps ownership
 	// and must not change the result while a plan is made.

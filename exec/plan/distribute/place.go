@@ -164,7 +164,7 @@ func (b *block) distinctOn() bool {
 }
 
 // prepare makes stages of queries that every fragment would work out whole, where that is cheaper or must be (D7).
-// CTEs come first: whoever names one must see the same rows of it.
+// CTEs come first: every reference to one must see the same rows.
 func (p *planner) prepare(b *block, t *attempt) {
 	parts := t.parts
 	for _, c := range p.ctesOf(b.query, nil) {

@@ -12,8 +12,8 @@ const (
 	keysMax = 32
 )
 
-// setKeys makes keys for GROUPING SETS, ROLLUP and CUBE: every column, and the number that tells which of them a
-// group has lost. Groups of two fragments are one only if they agree in that number, too.
+// setKeys makes keys for GROUPING SETS, ROLLUP and CUBE: every column, and the number that says which of them a group
+// has lost. Groups of two fragments are one only if they agree in that number, too.
 func (g *grouping) setKeys() {
 	if g.twiceInSets(g.block) {
 		g.fail("grouping sets that have a column twice")
@@ -75,7 +75,7 @@ func (g *grouping) setKeys() {
 	}
 }
 
-// twiceInSets: DuckDB tells t.a and a apart as members of grouping sets, and would not in the final text.
+// twiceInSets: DuckDB distinguishes t.a and a as members of grouping sets, and would not in the final text.
 func (a *analysis) twiceInSets(b *block) bool {
 	if !slices.ContainsFunc(b.stmt.GroupClause, func(n *pg.Node) bool { return n.GetGroupingSet() != nil }) {
 		return false

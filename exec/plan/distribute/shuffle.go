@@ -13,8 +13,7 @@ import (
 )
 
 // A table that lies the wrong way for a join is shuffled: fragments filter and project their parts of it and write them
-// in
-// partitions by a column; whoever joins reads partition i of it in place, on the node where bucket i of its partner is.
+// in partitions by a column. The join reads partition i of it in place, on the node where bucket i of its partner is.
 //
 //	stage 1   SELECT a, b FROM t WHERE b > 3             → partitions by hash of a
 //	stage 2   SELECT … FROM (SELECT csm_stage_1.c0 AS a, csm_stage_1.c1 AS b FROM csm_stage_1) AS t, u WHERE t.a = u.a AND true
@@ -302,8 +301,8 @@ func (p *planner) readPartition(o *occurrence, columns []int) {
 	}})
 }
 
-// needed lists the columns that the statement names of an occurrence, elsewhere than in some spans. Of EXISTS
-// nobody sees the columns, unless it is the query whose rows are asked for.
+// needed lists the columns that the statement names of an occurrence, elsewhere than in some spans. The columns of an
+// EXISTS are not used, unless it is the query whose rows are asked for.
 func (o *occurrence) needed(of *query, without ...plan.Span) (columns []int) {
 	note := func(c column) {
 		if c.Item == o.item && !slices.Contains(columns, c.Index) {

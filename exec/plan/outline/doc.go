@@ -5,9 +5,9 @@
 //	            └──────────────────────────── Core ───────────────────────────────────────────┘└────── Tail ───────┘
 //	└─────────────────────────────────────────────────── Query ─────────────────────────────────────────────────────────────┘
 //
-// PostgreSQL's parse tree has the beginnings of some nodes and no ends. Whoever makes a new statement out of pieces
-// of the user's text, so that DuckDB reads those pieces exactly as it reads the original, needs both: they are
-// found in the tokens and then compared with the tree.
+// PostgreSQL's parse tree has the beginnings of some nodes and no ends. A new statement of pieces of the user's text,
+// which DuckDB reads exactly as in the original, needs both: they are found in the tokens and then compared with the
+// tree.
 //
 // # Invariants
 //
