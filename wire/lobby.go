@@ -17,7 +17,7 @@ type lobby struct {
 	silent list.List // *connection, the oldest first
 }
 
-// enter lets c in. False: everybody there is about to become something, and c is to be closed.
+// enter lets c in. False: no connection there is silent, and c is to be closed.
 func (l *lobby) enter(c *connection) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -216,7 +216,7 @@ func (p *portal) close() error {
 	return result.Close()
 }
 
-// closePortal forgets a portal, if it exists. What its result says while closing no longer concerns anybody.
+// closePortal forgets a portal, if it exists. Errors of closing its result are ignored.
 func (c *connection) closePortal(name string) {
 	p, ok := c.portals[name]
 	if !ok {

@@ -93,7 +93,7 @@ func (e *execution) limits() error {
 		if !null {
 			e.remaining = n
 			if !e.query.Aggregated {
-				e.threads = 1 // nothing is computed that the limit leaves out, but for a morsel
+				e.threads = 1 // of what the limit leaves out, only the rest of a morsel is computed
 			}
 		}
 	}

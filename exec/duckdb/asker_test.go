@@ -12,9 +12,10 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
-// D10: each question is answered by who asks it, whatever the thread asked before: one thread runs a client's statement that reads a file, then spills
-// for the database, then runs another client's statement. When a thread's previous question decided instead, spilling
-// was refused after a client's question, and a client reached spilled files after the database's.
+// D10: each question is answered for the one who asks it, whatever the thread asked before: one thread runs a client's
+// statement that reads a file, then spills for the database, then runs another client's statement. When a thread's
+// previous question decided instead, spilling was refused after a client's question, and a client reached spilled files
+// after the database's.
 func TestOneThreadAsksForBoth(t *testing.T) {
 	runtime.LockOSThread() // with one thread, DuckDB does all in the caller's
 	defer runtime.UnlockOSThread()

@@ -56,8 +56,8 @@ func TestInternalErrorOfAReader(t *testing.T) {
 	}
 }
 
-// A database that DuckDB has given up, because a statement that writes has failed inside, says so, to whom asks and to
-// everyone who waits for it, and can be closed; another one is not touched.
+// A database that DuckDB has given up, because a statement that writes has failed inside, reports that to callers and
+// to those that wait for it, and can be closed; another one is not touched.
 func TestFailedDatabase(t *testing.T) {
 	db, c := openFaulty(t)
 	_, other := open(t)

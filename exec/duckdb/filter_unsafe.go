@@ -19,7 +19,7 @@ func greatest(bytes []byte) byte {
 	return byte(C.csm_greatest((*C.uint8_t)(unsafe.SliceData(bytes)), C.int64_t(len(bytes))))
 }
 
-// test is a filter as C sees it, but for its words, which are not in C memory yet.
+// test is a filter as C sees it, except its words, which are not in C memory yet.
 type test struct {
 	c     C.struct_csm_filter
 	words []Word

@@ -9,12 +9,13 @@
 //
 // What was allocated and is not touched yet will be: near the bound the allocators are asked what they have handed out,
 // and the kernel's word on what is resident is enough only far below it. The allocators take a millisecond to answer, and
-// make everybody wait meanwhile. So an answer stands for KNOWN_MS, and what is admitted then is added to it. What is wrong
-// with it is what was freed, which a new look finds before anything is refused, and small blocks that were allocated and
-// not touched. Beyond the bound the statement ends with 53200. Small allocations always succeed, for DuckDB makes them
-// where nothing may fail: the warden (warden.go) finds out what they add up to and ends a statement. Until that has
-// happened they are slow, from where all that is handed out, touched or not, has filled the bound.
-// Rejected: RLIMIT_DATA, which takes Go's heap with it, and ends the process; jemalloc's extent hooks, which do not see that memory is used again.
+// make all threads wait meanwhile. So an answer stands for KNOWN_MS, and what is admitted then is added to it. What is
+// wrong with it is what was freed, which a new look finds before anything is refused, and small blocks that were
+// allocated and not touched. Beyond the bound the statement ends with 53200. Small allocations always succeed, for
+// DuckDB makes them where nothing may fail: the warden (warden.go) finds out what they add up to and ends a statement.
+// Until that has happened they are slow, from where all that is handed out, touched or not, has filled the bound.
+// Rejected: RLIMIT_DATA, which takes Go's heap with it, and ends the process; jemalloc's extent hooks, which do not see
+// that memory is used again.
 #define _GNU_SOURCE
 #include "memory.h"
 #include "scan.h"

@@ -401,8 +401,8 @@ func TestMemoryOfOthers(t *testing.T) {
 	require.Less(t, out[1].Peak, int64(ballast+given+program))
 }
 
-// D8: near the bound the allocators are asked now and then, and not for every block: they make everybody wait. What does
-// not fit is refused whenever they were asked last.
+// D8: near the bound the allocators are asked now and then, and not for every block: they make all threads wait. What
+// does not fit is refused whenever they were asked last.
 func TestAllocatorsAreAskedSeldom(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector's own memory cannot be distinguished")

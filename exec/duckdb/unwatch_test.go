@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// watchedContext counts who waits for its end, which does not come.
+// watchedContext counts the watchers of its end, which does not come.
 type watchedContext struct {
 	context.Context
 	done     chan struct{}

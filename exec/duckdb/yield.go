@@ -93,7 +93,7 @@ var memoryNames = []string{memorySetting, "max_memory"}
 var settingVerbs = map[string]bool{"set": true, "reset": true, "pragma": true, "prepare": true, "execute": true, "call": true, "explain": true, "analyze": true}
 
 // setsMemory reports whether sql might set what DuckDB may have: a statement that can set something and mentions it.
-// The configuration is locked but for this, because Yield sets it.
+// The rest of the configuration is locked. This is not, because Yield sets it.
 func setsMemory(sql string) bool {
 	folded := lex.Fold(sql)
 	if !strings.Contains(folded, memoryNames[0]) && !strings.Contains(folded, memoryNames[1]) {

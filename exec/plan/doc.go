@@ -34,8 +34,8 @@
 //   - P1 A row for which a predicate of its scan is false or NULL can be left out of the scan without changing the
 //     statement's answer (of a comparison, too); and where MayMatch says no, every row of the chunk is such a row. So
 //     they come only from conjuncts of WHERE and inner ON, and of an outer join's ON for the side that it fills with
-//     NULLs; never from under OR (but for what all branches demand) or NOT, never for a side that an outer join fills,
-//     and through queries as P9 says.
+//     NULLs; never from under OR (except for what all branches demand) or NOT, never for a side that an outer join
+//     fills, and through queries as P9 says.
 //   - P2 A column is EnumSafe only if all references that might mean it are certain and stand in places that cannot
 //     distinguish ENUM from VARCHAR: compared with string literals or parameters (DuckDB compares those as text,
 //     members of the ENUM or not), LIKE, IS NULL, CASE x WHEN 'literal', GROUP BY, ORDER BY, DISTINCT, PARTITION BY,

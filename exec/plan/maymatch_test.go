@@ -193,7 +193,7 @@ func oneValue(op plan.Op) int {
 	return 1
 }
 
-// TestMayMatchKnowsNothing: the zero statistics never leave a chunk out but for a comparison with NULL.
+// TestMayMatchKnowsNothing: the zero statistics never leave a chunk out, except for a comparison with NULL.
 func TestMayMatchKnowsNothing(t *testing.T) {
 	for _, d := range domains {
 		for op := plan.Equal; op <= plan.IsNotNull; op++ {

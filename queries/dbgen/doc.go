@@ -56,8 +56,7 @@
 //
 // # Locks
 //
-// None. A Generator is immutable but for sync.OnceValue; the text pool is
-// immutable once it is written.
+// None. A Generator is immutable except for sync.OnceValue; the text pool is immutable once it is written.
 //
 // # What it does not do
 //

@@ -23,8 +23,8 @@ const (
 	linesPerOrderMax = 7
 )
 
-// Generator makes the rows of one scale factor. Immutable but for what it
-// computes once; all methods may be called concurrently.
+// Generator makes the rows of one scale factor. Immutable except for what it computes once; all methods may be called
+// concurrently.
 type Generator struct {
 	scaleFactor float64
 	units       [tableCount]int64

@@ -47,6 +47,6 @@
 //
 // # What it does not do
 //
-// It knows no types and judges no expressions, and binds no INSERT, UPDATE or DELETE but for the query inside. Views
-// are names that the catalog does not know, and so open; Inliner writes their queries in their places first.
+// It knows no types and judges no expressions, and binds no INSERT, UPDATE or DELETE, only the query inside. Views are
+// names that the catalog does not know, and so open; Inliner writes their queries in their places first.
 package bind

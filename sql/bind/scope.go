@@ -241,7 +241,7 @@ func StarAlias(ref *pg.ColumnRef) string {
 	return ref.Fields[len(ref.Fields)-2].GetString_().GetSval()
 }
 
-// expand lists the columns under * (alias is empty) or alias.* of a select list, but for some by name.
+// expand lists the columns under * (alias is empty) or alias.* of a select list, except some by name.
 func (q *Query) expand(alias string, target int, but []string) (columns []Output, open bool) {
 	found := false
 	var shown []Column

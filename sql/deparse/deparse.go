@@ -1,6 +1,6 @@
 // Package deparse writes trees of PostgreSQL's parser as text that is read as the same tree.
 //
-//	tree ─► Text ─► text ─► PostgreSQL's parser ─► the same tree, but for WithoutPlaces
+//	tree ─► Text ─► text ─► PostgreSQL's parser ─► the same tree, except for WithoutPlaces
 //
 // Invariants:
 //

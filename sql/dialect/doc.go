@@ -29,6 +29,7 @@
 //
 // # What it does not do
 //
-// It plans nothing and asks DuckDB nothing: who has a connection does, with the texts made here. It reads no statement
-// (package statement), and writes no value (package literal). A name that is put together at run time is not seen here.
+// It plans nothing and asks DuckDB nothing: callers that have a connection do, with the texts made here. It reads no
+// statement (package statement), and writes no value (package literal). A name that is put together at run time is not
+// seen here.
 package dialect

@@ -88,7 +88,7 @@ func IsParsers(err error) bool {
 	return errors.As(err, &d) && (d.Kind == "Parser" || d.Kind == "Syntax")
 }
 
-// UnlessParsers is err, but for what DuckDB's parser says of a text: a text that it cannot read means nothing.
+// UnlessParsers is err, unless DuckDB's parser made it: a text that it cannot read means nothing.
 func UnlessParsers(err error) error {
 	if IsParsers(err) {
 		return nil

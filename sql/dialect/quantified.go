@@ -38,7 +38,7 @@ const elementsName = pgcatalog.TranslatedPrefix + "elements"
 
 // quantified writes a <> ALL (b) as a <> ALL (csm_elements(b)), an array that has the element NULL if it is NULL
 // itself: in DuckDB it has none, so that the comparison with ALL is true, and with ANY false. A parameter stays, for
-// the other side says what it is; so do constants, but for NULL.
+// the other side says what it is; so do constants, except NULL.
 func (r *translation) quantified(c *call) {
 	if len(c.arguments) == 0 || len(c.commas) > 0 || !quantifier(r.sql[:c.open.Start]) {
 		return

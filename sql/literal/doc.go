@@ -21,6 +21,6 @@
 //
 // # What it does not do
 //
-// It does not check values: what is none of a type is passed on for DuckDB to refuse, but for what DuckDB would take
-// for another value. It knows no types of expressions, and quotes nothing.
+// It does not check values: what is none of a type is passed on for DuckDB to refuse, except what DuckDB would take for
+// another value. It knows no types of expressions, and quotes nothing.
 package literal

@@ -11,8 +11,8 @@
 //
 // # Invariants
 //
-//   - PN1: a text that Plain has written means to PostgreSQL's parser what the user's means, but for the PERCENT behind
-//     a sample's number, and the name of a type of arrays, which both mean the same type.
+//   - PN1: a text that Plain has written means to PostgreSQL's parser what the user's means, except for the PERCENT
+//     behind a sample's number, and the name of a type of arrays, which both mean the same type.
 //   - PN2: Plain leaves what it has written as it is.
 //
 // # Lock order

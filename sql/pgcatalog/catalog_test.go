@@ -122,7 +122,7 @@ func TestInstallCatalogsAgain(t *testing.T) {
 	expect(t, connect(t, db), "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", "2")
 }
 
-// TestStrangeNames: names go through unharmed, but for the two marks that separate values on their way.
+// TestStrangeNames: names go through unharmed, except for the two marks that separate values on their way.
 func TestStrangeNames(t *testing.T) {
 	c := open(t)
 	for _, name := range []string{`it's`, `"quoted"`, "new\nline", "tab\t", `back\slash`, "größe", "{brace,}", "[a, b]", "", "NULL", strings.Repeat("x", 255)} {

@@ -144,7 +144,7 @@ func readNames(s *Setting, _ Values, text string) (string, error) {
 	return text, nil
 }
 
-// Names reads a list of names, as search_path has it: folded but for those in quotation marks. ok is false if it is
+// Names reads a list of names, as search_path has it: folded, except those in quotation marks. ok is false if it is
 // none.
 func Names(text string) (names []string, ok bool) {
 	rest := strings.TrimSpace(text)

@@ -1,4 +1,4 @@
-// Package statement says what a SQL statement is, before anybody runs it.
+// Package statement says what a SQL statement is, before it is run.
 //
 //	text ── Split ──► one text per statement ── Parse ──► Statement{Head, Tree | Syntax}
 //	                                             │

@@ -42,7 +42,7 @@ type Reindex struct {
 	Concurrently bool
 }
 
-// Index is an object as others are, but for DROP.
+// Index is an object as others are, except for DROP.
 const Index Object = "index"
 
 const indexAdvice = "An index is of columns, and has all rows of its table."

@@ -9,8 +9,8 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// ListItems are the expressions of RETURNING without their aliases, but for stars. A clause of a query behind the
-// list is an error, as is what may stand before that of a SELECT alone: the list is planned as one of a query.
+// ListItems are the expressions of RETURNING without their aliases, except stars. A clause of a query behind the list
+// is an error, as is what may stand before that of a SELECT alone: the list is planned as one of a query.
 func ListItems(list string) (items []string, err error) {
 	type item struct{ from, tokens int }
 	var at item

@@ -5,7 +5,7 @@ import "github.com/csmsql/csmsql/sql/lex"
 // chainMax bounds how deep PostgreSQL's parser may have to nest its tree. Its grammar checks its own stack, but what
 // writes the tree out recurses once per level without looking, and a chain like 1+1+1+… is as deep as it is long:
 // 100,000 links overflow a thread's 8 MiB stack, which ends the process. 20,000 tokens are far from that and more than
-// anybody means.
+// real statements have.
 const chainMax = 20_000
 
 // TooDeep reports whether a tree of sql could be deeper than chainMax: tokens can nest only if no comma of their own

@@ -17,7 +17,7 @@
 //
 // # What it does not do
 //
-// It keeps no order among the fields of a message, and knows nothing of SQL but how samples are written: who wants
-// scopes reads the nodes by their types. It imports nothing of ours but internal/invariants and
-// sql/edit and sql/lex, and anything may import it.
+// It keeps no order among the fields of a message, and knows nothing of SQL but how samples are written: callers that
+// need scopes read the nodes by their types. It imports nothing of ours but internal/invariants and sql/edit and
+// sql/lex, and anything may import it.
 package tree

@@ -28,7 +28,7 @@ func TestAll(t *testing.T) {
 	require.Equal(t, map[string]int{"f": 2, "g": 1, "h": 1, "k": 1, "m": 1, "n": 1, "o": 1}, names)
 }
 
-// Who has found what he looks for looks no further.
+// A search that has found its node ends.
 func TestAllEnds(t *testing.T) {
 	parsed, err := pg.Parse("SELECT f(1), g(2); SELECT h(3)")
 	require.NoError(t, err)

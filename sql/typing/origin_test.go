@@ -46,7 +46,7 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// What PostgreSQL 15 says for the same texts, but for the last ones, of which it knows more than we are sure of.
+// What PostgreSQL 15 says for the same texts, except the last ones, of which it knows more than we are sure of.
 func TestOrigins(t *testing.T) {
 	table := func(oid uint32, schema, name string, columns ...string) *pgcatalog.Relation {
 		r := &pgcatalog.Relation{Schema: schema, Name: name, Kind: 'r', OID: oid}

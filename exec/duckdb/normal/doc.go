@@ -1,4 +1,4 @@
-// Package normal makes columns that everybody knows of those that DuckDB writes in Arrow.
+// Package normal converts the columns that DuckDB writes in Arrow to common Arrow types.
 //
 //	DuckDB's type     as DuckDB writes it                     in results
 //	BOOLEAN           int8, marked arrow.bool8                Boolean

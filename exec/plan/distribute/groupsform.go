@@ -254,7 +254,7 @@ func (g *grouping) keyLike(n *pg.Node) int {
 	return slices.IndexFunc(g.keys, func(k groupKey) bool { return k.node != nil && g.likeness(k.node, n) })
 }
 
-// likeness: two expressions are the same but for where they stand.
+// likeness: two expressions are the same, except for where they stand.
 func (g *grouping) likeness(n, m *pg.Node) bool {
 	if n == m {
 		return true

@@ -119,7 +119,7 @@ func (l *Layout) hashing(r *plan.Relation) (h hashing, columns []int, ok bool) {
 	var types []string
 	for _, name := range l.Split.Columns {
 		i := slices.IndexFunc(r.Columns, func(c plan.Column) bool { return lex.Same(c.Name, name) })
-		if i < 0 || !hashable(typeName(&r.Columns[i])) { // 0.0 and -0.0 are equal, and who knows how they were hashed
+		if i < 0 || !hashable(typeName(&r.Columns[i])) { // 0.0 and -0.0 are equal, and may be hashed differently
 			return hashing{}, nil, false
 		}
 		columns = append(columns, i)

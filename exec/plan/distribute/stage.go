@@ -51,8 +51,8 @@ func (p *planner) fragmentsOf(parts restriction) (list []Fragment) {
 	return list
 }
 
-// assign gives the fragments of nodes that cannot run any to others: of those that have the part of the largest
-// table that anybody else has, or else of all, to the one that has the fewest.
+// assign gives the fragments of nodes that cannot run any to others: to the least busy of the nodes that also have the
+// part of the largest table for which there are such nodes, or else of all.
 func (p *planner) assign(list []Fragment, tables []*occurrence) {
 	busy := map[string]int{}
 	for i := range list {
@@ -197,7 +197,7 @@ func (p *planner) canBeOnce(q *query) bool {
 	return len(q.outer) == 0 && q.text != nil && q.lost() == ""
 }
 
-// once makes a stage of a query that the coordinator works out, so that everybody sees the same rows of it (D7):
+// once makes a stage of a query that the coordinator works out, so that all fragments see the same rows of it (D7):
 // whole, or what is left to do behind stages that it already has.
 func (p *planner) once(q *query) {
 	if !p.canBeOnce(q) {

@@ -96,7 +96,7 @@ func (b *builder) original(s plan.Span) {
 	b.verbatim(plan.Span{Start: at, End: s.End})
 }
 
-// verbatim writes a span of the statement's text as it is, but for the numbers of parameters.
+// verbatim writes a span of the statement's text as it is, except for the numbers of parameters.
 func (b *builder) verbatim(s plan.Span) {
 	if s.Start >= s.End {
 		return
