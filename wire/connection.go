@@ -48,7 +48,7 @@ type connection struct {
 	statements          statements
 	portals             map[string]*portal
 	pipeline            pipelineState
-	since               time.Time // what runs now began, as Timed counts; zero: nothing has
+	since               time.Time // when what runs now began, as Timed counts; zero: nothing runs
 
 	reports reports
 	running running
@@ -136,7 +136,7 @@ func (c *connection) converse() error {
 	}
 }
 
-// receive reads one message. The shutdown of the server interrupts it, and what the session hears of meanwhile.
+// receive reads one message. A shutdown of the server interrupts it, and so does a notification of the session.
 func (c *connection) receive() (pgproto3.FrontendMessage, error) {
 	until, impatient := c.patience()
 	for {
@@ -200,8 +200,8 @@ func (c *connection) receiveError(err error) error {
 	return protocolViolation("invalid message: %v", err)
 }
 
-// wait says that the connection is about to block in reading, until a time if it is not zero, or until there is
-// something to hear for a client that hears; false when it should end instead.
+// wait notes that the connection is about to block in reading: until a time, if that is not zero, and until there are
+// notifications, if the client may get them now (hears). False: it should end instead.
 func (l *life) wait(network net.Conn, until time.Time, hears bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -136,7 +136,7 @@ func (s *copyStream) feed(statement CopyInStatement) (tag string, err error) {
 			s.connection.network.SetReadDeadline(time.Time{})
 		}
 	}()
-	if tag, err = statement.CopyIn(s.ctx, s); err == nil && s.end == nil { // it had enough before the client was done
+	if tag, err = statement.CopyIn(s.ctx, s); err == nil && s.end == nil { // it ended before the client was done
 		_, err = io.Copy(io.Discard, s)
 	}
 	return tag, err

@@ -64,7 +64,7 @@ func (c *connection) dispatch(message pgproto3.FrontendMessage) error {
 	return protocolViolation("unexpected message of type %s", messageName(message))
 }
 
-// refuse answers a message that there was no memory for as if it had failed.
+// refuse answers a message for which there was no memory like one that failed.
 func (c *connection) refuse(message *refusedMessage) error {
 	switch message.kind {
 	case 'Q', 'F':
@@ -132,10 +132,10 @@ func (c *connection) failed(ctx context.Context, err error) error {
 	}
 	c.pipeline = c.pipeline.next(eventFailure)
 	c.sendError(ctx, err)
-	return c.out.flush() // now, so that a client which waits for something else hears of it
+	return c.out.flush() // at once: the client may wait for the answer to another message
 }
 
-// sync ends a pipeline: its implicit transaction commits or rolls back, and the client learns where it stands.
+// sync ends a pipeline: its implicit transaction commits or rolls back, and the client gets ReadyForQuery.
 func (c *connection) sync() error {
 	failed := c.pipeline == pipelineSkipping
 	c.pipeline = c.pipeline.next(eventSync)

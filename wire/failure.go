@@ -56,8 +56,8 @@ func explain(err error, severity string) *pgproto3.ErrorResponse {
 	return response
 }
 
-// interrupted replaces an error by the reason for which ctx was cancelled: whatever a statement says while it is
-// being cancelled, the client hears why. But that a commit may have happened (08007) it hears in any case.
+// interrupted replaces an error by the cause of ctx: whatever error a cancelled statement returns, the client gets the
+// cause. An unknown outcome of a commit (08007) is reported in any case.
 func interrupted(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err

@@ -134,7 +134,7 @@ func (in *input) next() (pgproto3.FrontendMessage, error) {
 // copied reports whether the decoded message has nothing of its body, but a copy.
 func (in *input) copied() bool { return in.kind == 'Q' || in.kind == 'P' }
 
-// rid gives the body's buffer to others.
+// rid returns the body's buffer to the pool.
 func (in *input) rid() {
 	bodies.give(in.body)
 	in.body = nil

@@ -41,7 +41,7 @@ func (l *lobby) remove(c *connection) {
 	c.network.Close()
 }
 
-// spoke notes that c has said what it wants.
+// spoke notes that c has sent a start-up message or a cancel request.
 func (l *lobby) spoke(c *connection) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

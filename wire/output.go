@@ -9,8 +9,8 @@ import (
 )
 
 // output collects messages for the client. Nothing is sent before flush, or until the buffer is full (W5): a client
-// that does not read waits for
-// itself. The first write error is kept and ends the connection: who only appends need not look.
+// that does not read holds up only itself. The first write error is kept and ends the connection, so code that only
+// appends need not check.
 type output struct {
 	network io.Writer
 	buffer  []byte
@@ -55,7 +55,7 @@ func (o *output) makeRoom() {
 	}
 }
 
-// rest is for a connection that waits for its client: its buffer, which is empty, is for others.
+// rest is for a connection that waits for its client: its buffer, which is empty, returns to the pool.
 func (o *output) rest() {
 	if size := cap(o.buffer); size > outputKeptBytes {
 		if roomy := o.buffer[:0]; size >= OutputBufferBytes && size <= 2*OutputBufferBytes {

@@ -26,7 +26,7 @@ func canonicalName(name string) (canonical string, ok bool) {
 	return "", false
 }
 
-// initialParameters are the values before the session had its say.
+// initialParameters are the values before the session has set any.
 func initialParameters(version string, start Startup) map[string]string {
 	values := map[string]string{
 		"application_name":              start.ApplicationName,
@@ -96,7 +96,7 @@ func (c *connection) sendAllParameters() {
 	}
 }
 
-// setParameter records one change and says whether the client has to hear of it.
+// setParameter records one change and reports whether it must be sent to the client.
 func (c *connection) setParameter(name, value string) (changed bool) {
 	if name == "TimeZone" {
 		zone, err := pgformat.LoadZone(value)

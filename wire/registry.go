@@ -68,7 +68,7 @@ func (r *registry) all() []*connection {
 	return sessions
 }
 
-// running is the statement that a connection runs at the moment, for those who interrupt it from other goroutines.
+// running is the statement that a connection runs at the moment, for other goroutines that interrupt it.
 //
 //	handle ──────── begin ── end ──────── begin ── end ──────── handled
 //	  ◄─────────────── a cancel request ends it ──────────────►

@@ -75,7 +75,7 @@ func (c *connection) sendNotices() {
 	}
 }
 
-// takeReports applies queued parameter changes and returns those that the client has to hear of.
+// takeReports applies queued parameter changes and returns those that must be sent to the client.
 func (c *connection) takeReports() (changed []parameterChange) {
 	c.reports.mu.Lock()
 	changes := c.reports.parameters

@@ -160,8 +160,8 @@ func (r *Reader) short(err error, message string) error {
 	return err
 }
 
-// rest is for data that has said its end: it is over when the stream is, as in PostgreSQL, for its client may yet say
-// that it failed, or be cancelled.
+// rest reads to the end of the stream after the end mark of the data, as PostgreSQL does: the client may still fail the
+// COPY, or be cancelled.
 func (r *Reader) rest() error {
 	if _, err := io.Copy(io.Discard, r.in); err != nil {
 		return err
