@@ -21,7 +21,7 @@ type Connection struct {
 	session session
 	work    work
 	plain   bool            // DuckDB's optimizer is off
-	ours    bool            // it runs nothing of any client's
+	ours    bool            // it runs no client's statements
 	heard   context.Context // ends what Prepare plans; nil: nothing does
 }
 
@@ -83,15 +83,15 @@ func (c *Connection) Exec(sql string) error {
 	return nil
 }
 
-// Hear has what is planned from now on end soon after ctx, where DuckDB looks: it does not within one value, nor while
-// its parser reads a text. The caller calls done.
+// Hear ends what is planned from now on soon after ctx, where DuckDB checks for interrupts: not within one value, nor
+// while its parser reads a text. The caller calls done.
 func (c *Connection) Hear(ctx context.Context) (done func()) {
 	before := c.heard
 	c.heard = ctx
 	return func() { c.heard = before }
 }
 
-// Heard is the context that what runs now hears of (Hear).
+// Heard is the context that ends what is planned now (Hear).
 func (c *Connection) Heard() context.Context {
 	if c.heard == nil {
 		return context.Background()
@@ -103,15 +103,15 @@ func (c *Connection) Heard() context.Context {
 // returned function is called.
 func (c *Connection) EndWith(ctx context.Context) (stop func()) { return c.watch(ctx) }
 
-// settle makes DuckDB put away what is left of the statement before, by a statement that is none.
+// settle makes DuckDB clean up after the previous statement, by running an empty one.
 func (c *Connection) settle() {
 	var result bindings.Result
 	bindings.Query(c.handle, "", &result)
 	bindings.DestroyResult(&result)
 }
 
-// interruptEvery is how often what was interrupted hears of it again: DuckDB forgets an interrupt that comes while it
-// reads a text, or between the beginning of a statement and its first work.
+// interruptEvery is how often an interrupt is repeated: DuckDB forgets an interrupt that comes while it reads a text,
+// or between the beginning of a statement and its first work.
 const interruptEvery = 5 * time.Millisecond
 
 // watch interrupts the connection when ctx ends and, until the returned function is called, again and again. That

@@ -8,9 +8,8 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// crashing are functions of DuckDB 1.5.5 that for some arguments end the process, or its database, which no error can
-// be made of: what to write instead. They are refused for all arguments, and always: which are harmless depends on how
-// vectors happen to lie.
+// crashing maps functions of DuckDB 1.5.5 that end the process, or its database, for some arguments to what to write
+// instead. They are refused for all arguments: which are harmless depends on how vectors happen to lie.
 //
 //   - switch reads a map's values as the result's type, which they need not be;
 //   - list_where and list_select, and their other names, take a list for flat that is a constant one.

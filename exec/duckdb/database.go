@@ -20,7 +20,7 @@ type Options struct {
 	// MemoryBytes, and room for what DuckDB does not count. Databases of a process share the sum of theirs; what C code
 	// had before the first of them was opened does not count. 0: no bound, for none of them.
 	ProcessBytes int64
-	// Within is the database on whose account this one's memory goes; nil: its own.
+	// Within is the database whose account is charged for this one's memory; nil: its own.
 	Within *Database
 	// SpillDirectory is where operators spill to, in a directory of this database's; empty: they fail instead (SQLSTATE
 	// 53200).
@@ -33,8 +33,8 @@ type Options struct {
 	// Files says which files SQL may read and write.
 	Files FileAccess
 	// JoinFilters lets DuckDB filter the rows of its own tables and files by the keys that a join has found. DuckDB 1.5
-	// also does it below LIMIT, DISTINCT and GROUP BY, and gives wrong rows (duckdb#22924, #22075, #21757): so only who
-	// measures DuckDB as it is wants them. Scans of chunks know no such filters.
+	// also does it below LIMIT, DISTINCT and GROUP BY, and gives wrong rows (duckdb#22924, #22075, #21757): so they are
+	// only for measuring DuckDB as it is. Scans of chunks know no such filters.
 	JoinFilters bool
 	// PostgresText has text cast to bytes and to dates as PostgreSQL's clients write them (cast.c).
 	PostgresText bool

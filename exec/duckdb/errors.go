@@ -153,14 +153,14 @@ var phrases = []struct{ phrase, state string }{
 	{"max_temp_directory_size", "53100"},
 }
 
-// outOfRange is what DuckDB says of a text that is a number, and one that the type does not have.
+// outOfRange matches DuckDB's message about a text that is a number out of the type's range.
 var outOfRange = regexp.MustCompile(`^Could not convert string ['"][+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?['"] to '?(?:U?INT|DECIMAL)`)
 
-// noExpression is what RE2 says of a text that is no regular expression.
+// noExpression matches RE2's messages about a text that is no regular expression.
 var noExpression = regexp.MustCompile(`^(?:(?:missing|unexpected) [\])]: |trailing \\|(?:invalid escape sequence|invalid character class|no argument for repetition operator|invalid repetition size|bad repetition operator|invalid perl operator|invalid named capture group)\b)`)
 
-// tooDeep is what DuckDB says of a text whose parts are nested too deeply: each level takes its planner longer than the
-// one before.
+// tooDeep matches DuckDB's message about a text whose parts are nested too deeply: each level takes its planner longer
+// than the one before.
 var tooDeep = regexp.MustCompile(`^Max expression depth limit of (\d+) exceeded`)
 
 const tooDeepHint = "Break the expression up, or keep what is inside in a temporary table."

@@ -12,7 +12,7 @@ import (
 // Failed is closed when the database takes no statements any more.
 func (db *Database) Failed() <-chan struct{} { return db.failed }
 
-// note looks whether an error of one of its statements has invalidated the database.
+// note checks whether an error of one of its statements has invalidated the database.
 func (db *Database) note(err error) {
 	var e *Error
 	if !errors.As(err, &e) || e.Kind != kindFatal && (e.Kind != kindInternal || db.takes()) {

@@ -1,5 +1,5 @@
 // Which files SQL reaches (D10). DuckDB compares names, and allows its spill directory besides. A name is not a file: it may be a link, or
-// become one between the comparison and the opening; and what one session spills is none of another one's business.
+// become one between the comparison and the opening; and what one session spills must not reach another.
 //
 // So the linker leads DuckDB's question, and then its system calls, through here (--wrap, see files_unsafe.go):
 //

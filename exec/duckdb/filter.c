@@ -213,7 +213,7 @@ static void learn(struct csm_filter_use *use, int64_t in, int64_t out) {
 enum asked { ASKED, SIEVED, UNASKED }; // what was done of a key set: all; what is left must be asked again; nothing yet
 
 // Key sets come last, and while most rows are left, they are asked for all rows of the slice: that is cheaper than for each row
-// that is left. A sieve lets some through, for whom the set itself is asked in the end.
+// that is left. A sieve lets some through, for which the set itself is asked in the end.
 int64_t csm_filter_slice(const struct csm_filter *filters, int64_t filter_count, struct csm_filter_use *use,
                          const struct csm_chunk *chunk, int64_t first, int64_t count, uint32_t *selection) {
 	uint8_t pass[CSM_SLICE_ROWS], asked[CSM_MAX_FILTERS] = {ASKED};

@@ -19,7 +19,7 @@ import (
 // DuckDB's threads may call it at once, and while they run the connection is busy.
 type Settler func(name, value *string, local bool) (shown string, err error)
 
-// OnSetConfig says who decides what csm_set_config does on the connection. Call it before the first statement.
+// OnSetConfig sets the function that csm_set_config calls on the connection. Call it before the first statement.
 func (c *Connection) OnSetConfig(settler Settler) { c.settler = settler }
 
 // registerSetConfig makes csm_set_config known to the database. It is volatile: planning never calls it.
@@ -246,7 +246,7 @@ type SequenceCall struct {
 // threads may call it at once, and while they run the connection is busy.
 type Counter func(call SequenceCall) ([]int64, error)
 
-// OnSequence says who answers for sequences on the connection. Call it before the first statement.
+// OnSequence sets the function that answers for sequences on the connection. Call it before the first statement.
 func (c *Connection) OnSequence(counter Counter) { c.counter = counter }
 
 // registerSequences makes the functions of sequences known to the database. They are volatile: planning never calls

@@ -1,6 +1,6 @@
-// The functions that planning comes through, whose calls planning.c wants to know of. A wrapper leaves everything that a
-// caller of System V's amd64 ABI passes where it is, and goes on to the function itself, so that none needs to know what
-// that takes and returns. Exceptions pass through it by its call frame information.
+// The functions of DuckDB's planner at whose calls planning.c looks for interrupts. A wrapper leaves everything that a
+// caller of System V's amd64 ABI passes where it is, and goes on to the function itself, so that none needs to know
+// what that takes and returns. Exceptions pass through it by its call frame information.
 
 #define WRAP(name)                          \
 	.weak __real_##name;                \

@@ -12,8 +12,7 @@ import (
 	bindings "github.com/duckdb/duckdb-go-bindings"
 )
 
-// prepareIn has DuckDB plan a text, and hears of the session's interrupts meanwhile (planning.c). False: the handle says
-// why.
+// prepareIn has DuckDB plan a text, until the session is interrupted (planning.c). False: the handle says why.
 func (c *Connection) prepareIn(sql string, handle *bindings.PreparedStatement) bool {
 	text := C.CString(sql)
 	defer C.free(unsafe.Pointer(text))

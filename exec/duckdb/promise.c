@@ -1,4 +1,4 @@
-// Types: whether two are the same, and values made ones of a type.
+// Comparing types, and casting values to a type.
 #include "scan.h"
 #include <string.h>
 
@@ -72,7 +72,7 @@ bool csm_same_columns(struct csm_result *result, void **types, idx_t count) {
 	return true;
 }
 
-// The C API casts a value nowhere but on its way into a list.
+// The C API casts a value only on its way into a list.
 duckdb_value csm_cast_value(duckdb_value value, duckdb_logical_type type) {
 	duckdb_value list = duckdb_create_list_value(type, &value, 1);
 	if (!list) return NULL;

@@ -257,7 +257,7 @@ func (s *Statement) keep(ctx context.Context, result *C.struct_csm_result) (*Row
 		return nil, canceled(err)
 	}
 	text, ok := p.casts(s.sql, got)
-	// What has no parameters changes only because what it names is another thing now: nothing of it was meant.
+	// Without parameters, the columns differ only if a name in the text means another object now: no cast mends that.
 	if !ok || s.casts || len(s.parameters) == 0 || s.Kind() != KindSelect {
 		return nil, errPromise()
 	}

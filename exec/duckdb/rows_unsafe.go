@@ -189,7 +189,7 @@ func (s *Statement) lost(ctx context.Context) error {
 		HintText: "Run the statement again: the reason may be reported then."}
 }
 
-// stateAborted is of the error that every statement gets in a transaction of DuckDB in which one has failed.
+// stateAborted is the SQLSTATE of every statement in a transaction of DuckDB in which one has failed.
 const stateAborted = "25P02"
 
 // Aborted reports whether an error has aborted the transaction that the connection is in. DuckDB forgives what is wrong
@@ -214,8 +214,8 @@ func (s *Statement) againInAnother(ctx context.Context) error {
 	return failed
 }
 
-// again runs the statement, if it changes nothing, forgets its rows, and gives the error of running it; nil also
-// where it cannot be run so.
+// again runs the statement, if it changes nothing, drops its rows, and returns its error; nil also where it cannot be
+// run so.
 func (s *Statement) again(ctx context.Context) error {
 	if s.Kind() != KindSelect {
 		return nil

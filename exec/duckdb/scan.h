@@ -233,7 +233,8 @@ bool csm_planning_ended(void);
 void csm_planning_count(int64_t bytes);
 void csm_session_count(struct csm_session *session, int64_t bytes);
 int64_t csm_session_planned(struct csm_session *session);
-// duckdb_prepare and duckdb_query that hear of the session's interrupts. csm_query gives the error, which the caller frees, or NULL.
+// duckdb_prepare and duckdb_query, which the session's interrupts end. csm_query gives the error, which the caller
+// frees, or NULL.
 bool csm_prepare(struct csm_session *session, duckdb_connection connection, const char *sql, duckdb_prepared_statement *out);
 char *csm_query(struct csm_session *session, duckdb_connection connection, const char *sql);
 

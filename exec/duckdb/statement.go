@@ -111,7 +111,7 @@ func (c *Connection) prepare(sql string) (*Statement, error) {
 		err := labelError(c.orExhausted(parseError(bindings.PrepareError(s.handle))), sql)
 		err = inGiven(err, made)
 		bindings.DestroyPrepare(&s.handle)
-		said := IsCanceled(err) || interrupted(c.session) // who caught an interrupt may have said something else
+		said := IsCanceled(err) || interrupted(c.session) // what caught an interrupt may have reported another error
 		if c.heard != nil && c.heard.Err() != nil && said {
 			err = canceled(c.heard.Err())
 		}

@@ -54,8 +54,8 @@ func (c *Connection) optimize(on bool) bool {
 	return true
 }
 
-// multiplies reports whether the plan that DuckDB makes of the query now, without its optimizer, may have a product
-// of tables that it has not with it.
+// multiplies reports whether the plan that DuckDB makes of the query now, without its optimizer, may have a product of
+// tables that the optimized plan has not.
 func (c *Connection) multiplies(sql string) bool {
 	without, known := c.products(sql)
 	if !known || without == 0 {
@@ -97,8 +97,8 @@ func (c *Connection) products(sql string) (count int, known bool) {
 	}
 }
 
-// replan plans a query without DuckDB's optimizer if it has failed because of what that made. No row of it may have
-// been handed out.
+// replan plans a query without DuckDB's optimizer if it has failed because of the optimizer's plan. No row of it may
+// have been handed out.
 func (s *Statement) replan(err error) bool {
 	var e *Error
 	if s.plain || s.Kind() != KindSelect || !errors.As(err, &e) || !e.isBetween() {
@@ -116,7 +116,7 @@ func (s *Statement) replan(err error) bool {
 	return true
 }
 
-// restart starts what was planned once more. An interrupt of meanwhile is forgotten, and its cause is not.
+// restart starts what was replanned. An interrupt that came meanwhile is dropped; its cause, ctx, is checked instead.
 func (s *Statement) restart(ctx context.Context) (*Rows, error) {
 	startSession(s.connection.session)
 	if err := ctx.Err(); err != nil {

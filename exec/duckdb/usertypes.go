@@ -14,21 +14,21 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// The types that users make are DuckDB's ENUMs, and no names of its catalog: what a text of ours calls one, by its
-// number, is written as the ENUM that it is in the snapshot of the statement, and a result's column, or a parameter,
-// says by the mark among its words which type it is of (package enumeration).
+// Users' types are ENUMs in DuckDB, without names in its catalog. Texts of ours name a type by its number, which is
+// replaced by the ENUM that it is in the statement's snapshot. Columns of results, and parameters, say by the mark
+// among their words which type they are of (package enumeration).
 
 // TypesOf says what a type is by its number, as SQL; false: there is none.
 type TypesOf func(number uint64) (sql string, ok bool)
 
-// NameTypes has texts that are planned or run from now on looked through for the names of types. What it does not know,
-// the database may.
+// NameTypes sets the types that texts planned or run from now on may name. Types that it does not know, the database
+// may.
 func (c *Connection) NameTypes(of TypesOf) { c.types = of }
 
 // NameTypes sets it for connections that have none of their own. It is called before there are any.
 func (db *Database) NameTypes(of TypesOf) { db.types = of }
 
-// withTypes writes a text whose names of types DuckDB does not know.
+// withTypes replaces the names of users' types in a text, which DuckDB does not know.
 func (c *Connection) withTypes(sql string) (string, edit.List) {
 	if !strings.Contains(sql, enumeration.NamePrefix) {
 		return sql, nil
@@ -68,11 +68,11 @@ func inGiven(err error, made edit.List) error {
 	return err
 }
 
-// noLabel is what DuckDB says of a text that is no word of an ENUM of up to 256.
+// noLabel matches DuckDB's message about a text that is no word of an ENUM of up to 256.
 var noLabel = regexp.MustCompile(
 	`(?s)^Could not convert string ['"](.*)['"] to UINT8(?: when casting from source column .*)?$`)
 
-// labelError is an error of a text for DuckDB as one about a label, if it is. Of several types it names none.
+// labelError turns DuckDB's error about a text into one about a label, if it is that. It names no type of several.
 func labelError(err error, sql string) error {
 	var e *Error
 	if !strings.Contains(sql, enumeration.MarkHead) || !errors.As(err, &e) {
@@ -110,7 +110,7 @@ func UsersTypes(text string) (list []*enumeration.Type) {
 	return list
 }
 
-// withNames is what DuckDB says, or calls a column, with the names of users' types.
+// withNames puts the names of users' types into a message, or a column's name, of DuckDB's.
 func withNames(text string) string {
 	if !strings.Contains(text, enumeration.MarkHead) {
 		return text

@@ -64,7 +64,7 @@ func (o Options) account() int64 {
 	return noBound
 }
 
-// join takes a database on. One without a bound lifts it for the whole process: memory does not say whose it is.
+// join adds a database's account. One without a bound lifts it for the whole process: memory does not say whose it is.
 func (w *warden) join(db *Database, bytes int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -199,7 +199,7 @@ func (w *warden) rest(stop chan struct{}) bool {
 	}
 }
 
-// shift is when the warden last did what it must not do too often.
+// shift records when the warden last did what it must not do too often.
 type shift struct {
 	collected, struck time.Time
 	tidied            time.Time

@@ -20,9 +20,9 @@ type given struct {
 // leastCounted is what DuckDB keeps of Options.MemoryBytes at least, whatever it yields.
 const leastCounted = 16 << 20
 
-// Yield has the database do without so many bytes of what Options gave it, for what the process keeps for others; 0: it
-// has all of it again. DuckDB spills earlier then, and C code is refused earlier. False: queries have it now, or the
-// database is closed; then it is as it was. Safe for concurrent use.
+// Yield takes so many bytes of what Options gave the database, for what the process keeps for others; 0: it gets all of
+// it back. DuckDB spills earlier then, and C code is refused earlier. False: queries have it now, or the database is
+// closed; then it is as it was. Safe for concurrent use.
 func (db *Database) Yield(bytes int64) bool {
 	g := &db.given
 	g.mu.Lock()
