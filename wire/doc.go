@@ -45,7 +45,7 @@
 // # Goroutines and locks
 //
 // One goroutine per connection reads, runs and writes; Serve joins it. Each connection may have one more, from the end
-// of the server's context on, which interrupts it (life.joined). Others reach a connection through six locks, none of
+// of the server's context on, which interrupts it (life.joined). Others reach a connection through seven locks, none of
 // which is held while another is taken or foreign code runs, except copyStream.mu, under which the socket is read:
 // registry.mu, lobby.mu, running.mu, reports.mu, life.mu, statements.mu, copyStream.mu.
 //

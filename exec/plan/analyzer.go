@@ -25,7 +25,7 @@ type analyzer struct {
 
 // queryState is what was found of a query.
 type queryState struct {
-	outputs []*slot // whose ENUM each would be
+	outputs []*slot // the slot whose ENUM each would be
 	targets []*slot // by place in the select list
 	passes  passing // which conditions on its outputs hold for its rows
 }
@@ -137,7 +137,7 @@ func (o *occurrence) finish() Scan {
 	return s
 }
 
-// slotOf is whose ENUM a column would be, nil if it is none of ours.
+// slotOf is the slot whose ENUM a column would be, nil if there is none.
 func (a *analyzer) slotOf(c bind.Column) *slot {
 	it := c.Item
 	switch {
@@ -234,7 +234,7 @@ func (s *slot) use() *slot {
 	return s
 }
 
-// targetSlot is whose ENUM an entry of a select list would be; nil in a set operation, which unifies types.
+// targetSlot is the slot whose ENUM an entry of a select list would be; nil in a set operation, which unifies types.
 func (a *analyzer) targetSlot(q *bind.Query, target int) *slot {
 	if list := a.queries[q.ID].targets; target < len(list) {
 		return list[target]

@@ -77,7 +77,7 @@ func (a *analyzer) inFrom(n *pg.Node) (bind.Ref, bool) {
 	return r, r.Certain && r.Column.Item != nil
 }
 
-// number turns the pending joins of all occurrences into Joins. scans and occurrences correspond.
+// numberJoins turns the pending joins of all occurrences into Joins. scans and occurrences correspond.
 func numberJoins(scans []Scan, occurrences []*occurrence) {
 	at := make(map[*occurrence]int, len(occurrences))
 	for i, o := range occurrences {

@@ -171,7 +171,7 @@ func commonDecimalExists(precision, scale int32, v Value) bool {
 	return max(precision-scale, digits-v.scale)+max(scale, v.scale) <= maxDecimalDigits
 }
 
-// MayMatch says whether a row of a chunk with these statistics could satisfy the predicate. False is a proof (P1);
+// MayMatch reports whether a row of a chunk with these statistics could satisfy the predicate. False is a proof (P1);
 // true is only the absence of one.
 func (p Predicate) MayMatch(stats ColumnStats) bool {
 	nulls := stats.NullsKnown

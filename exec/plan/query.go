@@ -108,7 +108,7 @@ type Expr struct {
 	Args    []*Expr
 }
 
-// CanFail says that evaluating the expression may end in an error that depends on the data: overflow.
+// CanFail reports whether evaluating the expression may end in an error that depends on the data: overflow.
 func (e *Expr) CanFail() bool {
 	switch e.Op {
 	case OpAdd, OpSubtract, OpMultiply, OpNegate:
@@ -162,8 +162,8 @@ func (q *Query) Schema() *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// Trivial says that the compute backend is the better choice without being asked: nothing to compute (constants), a
-// count that metadata answers, or columns that stream from the chunks' buffers in place.
+// Trivial reports whether the compute backend is the better choice by default: nothing to compute (constants), a count
+// that metadata answers, or columns that stream from the chunks' buffers in place.
 func (q *Query) Trivial() bool {
 	if q.Table == nil {
 		return true
@@ -179,7 +179,8 @@ func (q *Query) Trivial() bool {
 	return q.Filter == nil || q.Filter.cheap(false)
 }
 
-// Lookup says that the query looks for rows by cheap comparisons, whatever it computes of them: few are left of many.
+// Lookup reports whether the query looks for rows by cheap comparisons, whatever it computes of them: few are left of
+// many.
 func (q *Query) Lookup() bool {
 	return q.Table != nil && !q.Aggregated && q.Filter != nil && q.Filter.cheap(true)
 }

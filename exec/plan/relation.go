@@ -33,7 +33,7 @@ type Relation struct {
 	Guess func(rows int64) int64
 }
 
-// guessed is what is to be taken for an estimate.
+// guessed is the estimate, or what tests have Guess make of it.
 func (r *Relation) guessed(rows int64) int64 {
 	if r.Guess != nil {
 		return r.Guess(rows)

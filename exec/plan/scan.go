@@ -33,7 +33,8 @@ type Scan struct {
 	Filters   int   // how many such conditions there are; DuckDB guesses 0.2 for them together
 }
 
-// MayMatch says whether a row of a chunk could matter, given the chunk's statistics per column. False is a proof (P1).
+// MayMatch reports whether a row of a chunk could matter, given the chunk's statistics per column. False is a proof
+// (P1).
 func (s *Scan) MayMatch(stats func(column int) ColumnStats) bool {
 	if !allMayMatch(s.Predicates, stats) {
 		return false

@@ -121,7 +121,7 @@ func (t Type) signed() int {
 	return 0
 }
 
-// Exact64 says that values of the type are 64-bit numbers with a scale: integers below UBIGINT, narrow decimals.
+// Exact64 reports whether values of the type are 64-bit numbers with a scale: integers below UBIGINT, narrow decimals.
 func (t Type) Exact64() bool {
 	return t.Kind >= KindTinyInt && t.Kind <= KindUInteger || t.Kind == KindDecimal && t.Precision <= narrowDecimal
 }

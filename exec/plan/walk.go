@@ -25,7 +25,7 @@ func disqualifyOutputs(list []*slot) {
 	}
 }
 
-// query walks a SELECT, VALUES or set operation and returns whose ENUM each of its outputs would be.
+// query walks a SELECT, VALUES or set operation and returns the slots whose ENUM its outputs would be.
 func (a *analyzer) query(q *bind.Query) []*slot {
 	if q == nil {
 		return nil

@@ -158,7 +158,8 @@ func (b *binder) keyword(it *Item, v *pg.RangeVar) {
 }
 
 // unreadable is a table name in the tree that the text does not show at the stated place. A name that PostgreSQL spells
-// in its own way (U&"…", 64 bytes and more) is left alone; anything else means that text and tree are strangers.
+// in its own way (U&"…", 64 bytes and more) is left alone; anything else means that text and tree do not belong
+// together.
 func (b *binder) unreadable(v *pg.RangeVar) {
 	at := int(v.Location)
 	foreign := at < 0 || at >= len(b.sql)

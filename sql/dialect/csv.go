@@ -93,7 +93,7 @@ func csvMessage(text string) string {
 	return message
 }
 
-// noParquet is what DuckDB says of a file that does not end as one.
+// noParquet matches DuckDB's message about a file that does not end as a Parquet file.
 var noParquet = regexp.MustCompile(`^No magic bytes found at end of file|too small to be a Parquet file`)
 
 // Shortened is a value as an error shows it.

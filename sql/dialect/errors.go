@@ -52,7 +52,7 @@ func FromDuckDB(err error, given, users string, made edit.List) error {
 	return e
 }
 
-// notInDuckDB names the clause that DuckDB's parser does not know of a text that PostgreSQL's understands; nil: it is
+// notInDuckDB is the error that names a clause which PostgreSQL's parser understands and DuckDB's does not; nil: d is
 // about something else.
 func notInDuckDB(d *duckdb.Error, given, users string, made edit.List) *sqlerror.Error {
 	if !IsParsers(d) && !unsupported.Refuses(d.Message) {
@@ -96,7 +96,7 @@ func UnlessParsers(err error) error {
 	return err
 }
 
-// familiar are messages that PostgreSQL's users, and tools that read messages, know in other words.
+// familiar are messages that PostgreSQL has in other words, which users, and tools that read messages, know.
 var familiar = []struct {
 	theirs *regexp.Regexp
 	ours   string
@@ -159,7 +159,7 @@ func hintOf(d *duckdb.Error) string {
 	return PostgresWords(strings.Replace(d.HintText, ": : ", ": ", 1)) // what DuckDB 1.5 writes of a table that has a name of its own
 }
 
-// tooLong is what DuckDB says of a check that limitedTable wrote.
+// tooLong matches DuckDB's message about a check that limitedTable wrote.
 var tooLong = regexp.MustCompile(`^CHECK constraint failed on table .+ with expression CHECK\(\(length\(.+\) <= (\d+)\)\)$`)
 
 // What DuckDB says of values that a type does not have, in the names of its own memory's types.
@@ -172,7 +172,8 @@ var (
 		"SMALLINT": "smallint", "INTEGER": "integer", "BIGINT": "bigint", "BOOLEAN": "boolean"}
 )
 
-// PostgresWords is a message of DuckDB as PostgreSQL's users, and tools that read messages, know it.
+// PostgresWords translates a message of DuckDB's into PostgreSQL's words, which users, and tools that read messages,
+// know.
 func PostgresWords(message string) string {
 	for _, f := range familiar {
 		message = f.theirs.ReplaceAllString(message, f.ours)

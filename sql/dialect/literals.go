@@ -99,7 +99,7 @@ func (s Source) withStrings(values map[int]string) Source {
 	return out
 }
 
-// mayTranslate is what most texts are spared by.
+// mayTranslate is a cheap check, which is false for most texts.
 func mayTranslate(read *lex.Text) bool {
 	if !strings.Contains(read.SQL, "'") {
 		return false

@@ -55,7 +55,7 @@ func translate(read *lex.Text) (string, edit.List, error) {
 	return text, made, nil
 }
 
-// mayDiffer is what most texts are spared by.
+// mayDiffer is a cheap check, which is false for most texts.
 func mayDiffer(sql string) bool {
 	if strings.ContainsAny(sql, "/%#^") || strings.Contains(sql, "<<") || strings.Contains(sql, ">>") ||
 		mayCompareRows(sql) || mayQuantify(sql) || mayCountBack(sql) {

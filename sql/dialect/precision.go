@@ -64,7 +64,8 @@ func (r *translation) typedString(kind lex.Token) (end int) {
 	return text.End()
 }
 
-// fraction is one of seconds with more digits than are kept, at the end of a time, or before what stands behind it.
+// longFraction matches a fraction of seconds with more digits than are kept, at the end of a time, or before what
+// stands behind it.
 var longFraction = regexp.MustCompile(`(:\d{1,2}|^\s*[-+@]?\s*\d+|\s[-+]?\d+)\.(\d{7,})` +
 	`(\s*(?:(?:s|secs?|seconds?)\b.*|[-+Zz].*|ago)?)$`)
 

@@ -47,7 +47,8 @@ func RefuseReserved(parsed *statement.Statement) error {
 	return nil
 }
 
-// mayBeReserved is what most texts are spared by: reserved names have an underscore behind one of a few words.
+// mayBeReserved is a cheap check, which is false for most texts: reserved names have an underscore behind one of a few
+// words.
 func mayBeReserved(text string) bool {
 	for at := 0; ; at++ {
 		i := strings.IndexByte(text[at:], '_')

@@ -11,7 +11,7 @@ import (
 // array, PostgreSQL has nothing there.
 const subscriptName = pgcatalog.TranslatedPrefix + "subscript"
 
-// mayCountBack is what most texts are spared by.
+// mayCountBack is a cheap check, which is false for most texts.
 func mayCountBack(sql string) bool {
 	at := strings.IndexByte(sql, '[')
 	return at >= 0 && strings.IndexByte(sql[at:], '-') >= 0

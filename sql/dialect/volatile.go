@@ -38,7 +38,7 @@ func VolatileIn(expression string) (found string) {
 // volatileParts are in the names of functions that give another value whenever they are called, and that users call.
 var volatileParts = []string{"random", "uuid", "nextval", "setval", "clock", "set_config"}
 
-// mayBeVolatile is what most texts are spared by.
+// mayBeVolatile is a cheap check, which is false for most texts.
 func mayBeVolatile(sql string) bool { return len(sql) <= TreeMax && mentionsVolatile(sql) }
 
 func mentionsVolatile(sql string) bool {

@@ -56,7 +56,7 @@ func OperatorsIn(read *lex.Text) string {
 // arrayText is an array that is written as a string, behind ANY.
 var arrayText = regexp.MustCompile(`^\s*\(\s*'(\{[^']*\})'\s*\)`)
 
-// mayMatchPatterns is what most texts are spared by.
+// mayMatchPatterns is a cheap check, which is false for most texts.
 func mayMatchPatterns(text string) bool {
 	if strings.IndexByte(text, '~') >= 0 {
 		return true

@@ -35,8 +35,8 @@ func Fold(s string) string {
 	return s
 }
 
-// Mentions reports whether a word in lower case is anywhere in a text, in whatever case: what most texts are spared by.
-// It copies nothing, however long they are.
+// Mentions reports whether a word in lower case is anywhere in a text, in whatever case: a cheap check, which is false
+// for most texts. It copies nothing, however long they are.
 func Mentions(text, word string) bool {
 	for at := range len(text) - len(word) + 1 {
 		if lower(text[at]) == word[0] && Same(text[at:at+len(word)], word) {

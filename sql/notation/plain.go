@@ -80,8 +80,8 @@ func belongs(c byte) bool {
 	return c == '\'' || c == '"' || c == '$' || lex.IsLetter(c) || lex.IsDigit(c)
 }
 
-// mayBeSpelled is what most texts are spared by: it finds 0x, 1_, E', B', X', U&, 1e100 and long numbers where a token
-// may begin, or within a string.
+// mayBeSpelled is a cheap check, which is false for most texts: it finds 0x, 1_, E', B', X', U&, 1e100 and long numbers
+// where a token may begin, or within a string.
 func mayBeSpelled(sql string) bool {
 	run := 0 // of digits
 	for i := range len(sql) {
@@ -122,7 +122,7 @@ func longExponent(s string) bool {
 // integerDigits are those of every integer that DuckDB has, some more have one more.
 const integerDigits = 38
 
-// integers end before 2¹²⁸ in DuckDB.
+// integersEnd is 2¹²⁸, before which DuckDB's integers end.
 var integersEnd = new(big.Int).Lsh(big.NewInt(1), 128)
 
 // holds reports whether DuckDB has the number: as an integer, or near it as a double.

@@ -22,7 +22,7 @@ func position(sql string, offset int) int {
 	return utf8.RuneCountInString(sql[:offset]) + 1
 }
 
-// tooComplex are the words in which PostgreSQL's parser and its tree's decoder give up on nesting; another parser may
+// tooComplex reports whether PostgreSQL's parser, or its tree's decoder, has given up on nesting; another parser may
 // not.
 func tooComplex(message string) bool {
 	return strings.HasPrefix(message, "memory exhausted") || strings.Contains(message, "recursion depth")

@@ -61,7 +61,7 @@ func Numbered(read *lex.Text) (text string, made edit.List, names []string, err 
 	return text, made, names, nil
 }
 
-// mayHaveParameters is what most texts are spared by: it finds question marks, and dollars with a name behind them.
+// mayHaveParameters is a cheap check, mostly false: it finds question marks, and dollars with a name behind them.
 func mayHaveParameters(sql string) bool {
 	for i := range len(sql) {
 		if sql[i] == '?' || sql[i] == '$' && i+1 < len(sql) && (lex.IsLetter(sql[i+1]) || sql[i+1] == '"') {

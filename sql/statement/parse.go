@@ -97,7 +97,7 @@ func (s *Statement) stuckNumber() error {
 	return found
 }
 
-// aboutNumbers are PostgreSQL's words for numbers and parameters that are none.
+// aboutNumbers matches PostgreSQL's messages about invalid numbers and parameters.
 var aboutNumbers = regexp.MustCompile(`^(?:trailing junk after |invalid (?:hexadecimal|octal|binary) integer)`)
 
 // one is an error unless the text is one whole statement, or none.
@@ -124,8 +124,8 @@ func (s *Statement) one() error {
 	}
 }
 
-// blame chooses between our word on what is wrong and PostgreSQL's: what is not supported is ours to say; on syntax
-// PostgreSQL's is the one that users expect; and what PostgreSQL understands is no syntax error.
+// blame chooses between our error and PostgreSQL's: ours for what is not supported; PostgreSQL's for syntax, since
+// users expect it; and what PostgreSQL understands is no syntax error.
 func (s *Statement) blame(err error, verb string) error {
 	var e *sqlerror.Error
 	switch {
@@ -139,7 +139,7 @@ func (s *Statement) blame(err error, verb string) error {
 	return err
 }
 
-// PreferSyntax is err, or PostgreSQL's word on a text that neither parser understands: users expect that.
+// PreferSyntax is err, or PostgreSQL's error about a text that neither parser understands: users expect that.
 func (s *Statement) PreferSyntax(err error) error {
 	if e, ok := err.(*sqlerror.Error); ok && e.State == "42601" && s.Syntax != nil {
 		return s.Syntax

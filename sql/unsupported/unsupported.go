@@ -165,8 +165,9 @@ func InTree(parsed *pg.ParseResult, said string) (clause Clause, ok bool) {
 	return clause, ok
 }
 
-// unsupportedWords are DuckDB's for what it understands and does not have: it calls these, too, errors of syntax.
+// unsupportedWords matches DuckDB's messages about what it understands and does not support: it calls these, too,
+// errors of syntax.
 var unsupportedWords = regexp.MustCompile(`(?i)not (?:yet )?(?:supported|implemented)|unimplemented|unrecognized option|cannot use|without selection list|expected an integer argument`)
 
-// IsSaid reports whether what DuckDB's parser says is not about syntax but about what is not there.
+// IsSaid reports whether a message of DuckDB's parser is about what is not supported, and not about syntax.
 func IsSaid(message string) bool { return unsupportedWords.MatchString(message) }

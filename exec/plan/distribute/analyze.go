@@ -11,8 +11,8 @@ import (
 	"github.com/csmsql/csmsql/sql/bind"
 )
 
-// analysis is what is known of one statement beside what its names mean. It stops trusting itself at the first thing
-// that is not certain (D1): reason is then set, and nothing that was found afterwards counts.
+// analysis is what is known of one statement beside what its names mean. At the first thing that is not certain (D1)
+// reason is set, and nothing that was found afterwards counts.
 type analysis struct {
 	text        *outline.Text
 	bound       *bind.Statement
@@ -312,7 +312,7 @@ func (a *analysis) join(b *block, f *bind.From) {
 	}
 }
 
-// aggregated says that the block makes groups, or one row of all of them.
+// aggregated reports whether the block makes groups, or one row of all of them.
 func (b *block) aggregated() bool {
 	return len(b.stmt.GroupClause) > 0 || b.stmt.HavingClause != nil || len(b.calls) > 0
 }

@@ -70,13 +70,13 @@ func (o *occurrence) kept() float64 {
 	return cost
 }
 
-// isText says that a column holds strings that no dictionary has.
+// isText reports whether a column holds strings that no dictionary has.
 func (o *occurrence) isText(column int) bool {
 	c := &o.scan.Relation.Columns[column]
 	return c.Type.ID() == arrow.STRING && (c.Stats.Distinct <= 0 || c.Stats.Distinct > dictionaryValues)
 }
 
-// texts counts the outputs that are such columns.
+// outputTexts counts the outputs that are such columns.
 func (p *planner) outputTexts(q *query) (n int) {
 	for _, o := range q.Outputs {
 		n += p.texts(o.Column)
@@ -181,7 +181,7 @@ func (p *planner) passing(among []*occurrence, held map[*occurrence]float64) map
 	return share
 }
 
-// guessed is what is to be taken for an estimate.
+// guessed is the estimate, or what tests have Settings.Guess make of it.
 func (p *planner) guessed(estimate float64) float64 {
 	if p.settings.Guess != nil {
 		return float64(p.settings.Guess(int64(estimate)))

@@ -147,7 +147,7 @@ func (a *analysis) aggregate(p place, name string, f *pg.FuncCall) {
 	}
 }
 
-// namesAny says that a call has names of columns in it, whichever they are.
+// namesAny reports whether a call has names of columns in it, whichever they are.
 func (a *analysis) namesAny(f *pg.FuncCall) bool {
 	found := false
 	for _, n := range slices.Concat(f.Args, []*pg.Node{f.AggFilter}) {

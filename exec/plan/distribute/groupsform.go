@@ -87,7 +87,7 @@ type groupKey struct {
 	write  func(*builder)
 }
 
-// texts counts the keys that are strings that no dictionary has.
+// keyTexts counts the keys that are strings outside of dictionaries.
 func (g *grouping) keyTexts() (n int) {
 	for _, k := range g.keys {
 		n += g.texts(k.column)
@@ -395,7 +395,7 @@ func (g *grouping) writeSource(b *builder, part bool) {
 	b.raw(") AS ", StageName(g.number))
 }
 
-// finalKey says that the final text groups by a key.
+// finalKey reports whether the final text groups by a key.
 func (g *grouping) finalKey(i int) bool { return !slices.Contains(g.extra, i) }
 
 func (g *grouping) writeRest(b *builder) {

@@ -85,7 +85,7 @@ func DefaultSettings(coordinator string, nodes []string, threads int) Settings {
 
 func (s *Settings) overhead() float64 { return float64(s.StageBytes) * float64(max(s.Threads, 1)) }
 
-// rows and bytes of the whole table.
+// total returns the rows and bytes of the whole table.
 func (l *Layout) total() (rows, bytes int64) {
 	for _, p := range l.Parts {
 		rows += p.Rows
@@ -94,7 +94,7 @@ func (l *Layout) total() (rows, bytes int64) {
 	return rows, bytes
 }
 
-// only says that the whole table lies on one node.
+// only reports whether the whole table lies on one node.
 func (l *Layout) only(node string) bool {
 	return !slices.ContainsFunc(l.Parts, func(p Part) bool { return p.Node != node && p.Rows > 0 })
 }

@@ -88,7 +88,7 @@ const (
 	inLimit
 )
 
-// before says that the clause is worked out row by row, before groups are made.
+// before reports whether the clause is worked out row by row, before groups are made.
 func (c clause) before() bool { return c == inFrom || c == inOn || c == inWhere }
 
 // subquery is a query inside of an expression.
@@ -159,7 +159,7 @@ func (a *analysis) inner(q *query, visit func(*query)) {
 	}
 }
 
-// names collects the CTEs that a query needs, those that they need first.
+// ctesOf collects the CTEs that a query needs, those that they need first.
 func (a *analysis) ctesOf(q *query, list []*cte) []*cte {
 	for _, arm := range q.arms {
 		list = a.ctesOf(arm, list)

@@ -325,7 +325,7 @@ func (p *planner) largest(q *query) (best restriction) {
 	return best
 }
 
-// large says that a restriction is worth a stage.
+// large reports whether a restriction is worth a stage.
 func (p *planner) large(parts restriction) bool {
 	var rows, bytes int64
 	for o := range parts {

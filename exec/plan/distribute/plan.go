@@ -105,7 +105,7 @@ func (t *Text) After() (stages []int) {
 	return stages
 }
 
-// Restricted says whether the occurrence whose name stands at an offset is read in part.
+// Restricted reports whether the occurrence whose name stands at an offset is read in part.
 func (t *Text) Restricted(start int) bool {
 	return slices.ContainsFunc(t.Reads, func(r Read) bool { return r.Start == start && r.Part })
 }

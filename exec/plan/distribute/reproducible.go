@@ -8,9 +8,9 @@ import (
 	syntaxtree "github.com/csmsql/csmsql/sql/tree"
 )
 
-// Reproducible says that nothing in a statement depends on when it is run but the rows of its tables: every
-// function is one of those that are known to give the same for the same arguments, or an aggregate or a window of
-// DuckDB's, and no text means the present.
+// Reproducible reports whether a statement gives the same rows whenever it is run over the same tables: every function
+// is one of those that are known to give the same for the same arguments, or an aggregate or a window of DuckDB's, and
+// no text means the present.
 func Reproducible(parsed *pg.ParseResult) bool {
 	for m := range syntaxtree.All(parsed.ProtoReflect()) {
 		switch n := m.Interface().(type) {

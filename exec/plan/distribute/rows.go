@@ -40,7 +40,7 @@ func combine(left, right spread, equal equalities) spread {
 	return left
 }
 
-// aligned says that rows which join lie on one node.
+// aligned reports whether rows which join lie on one node.
 func aligned(left, right spread, equal equalities) bool {
 	if left.by == nil || right.by == nil || *left.by != *right.by {
 		return false

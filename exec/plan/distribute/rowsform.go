@@ -101,7 +101,7 @@ func (p *planner) sortedOutput(q *query, n *pg.Node) int {
 	return -1
 }
 
-// usesAlias says that an expression names an entry of the block's select list.
+// usesAlias reports whether an expression names an entry of the block's select list.
 func (a *analysis) usesAlias(b *block, n *pg.Node) bool {
 	found := false
 	eachNode(n, func(m *pg.Node) { found = found || a.entry(b, m) >= 0 })

@@ -31,7 +31,7 @@ func mess(why string) spread { return spread{kind: scattered, why: why} }
 // restriction is the set of occurrences that are read in part.
 type restriction map[*occurrence]bool
 
-// has says that a query reads a restricted table.
+// has reports whether a query reads a restricted table.
 func (p *planner) has(parts restriction, q *query) bool {
 	for o := range p.reads(q) {
 		if parts[o] {
@@ -47,7 +47,7 @@ type spreader struct {
 	parts restriction
 }
 
-// of a query's outputs; keys are columns of no item, whose index is the output's.
+// query is the spread of a query's outputs; keys are columns of no item, whose index is the output's.
 func (s *spreader) query(q *query) spread {
 	if s.tired() {
 		return mess("too many queries within queries")
@@ -128,7 +128,7 @@ func (s *spreader) outputs(b *block) spread {
 	return in.through(b)
 }
 
-// complete says that every group of the block lies in one fragment.
+// complete reports whether every group of the block lies in one fragment.
 func (s *spreader) complete(b *block, in spread) bool {
 	if in.by == nil {
 		return false
@@ -182,7 +182,7 @@ func (b *block) plainTargets() (list []column) {
 	return list
 }
 
-// covered says that rows which agree in the given columns are in one fragment.
+// covered reports whether rows which agree in the given columns are in one fragment.
 func (s spread) covered(columns []column) bool {
 	if s.by == nil {
 		return false
@@ -195,7 +195,7 @@ func (s spread) covered(columns []column) bool {
 	return true
 }
 
-// windowsComplete says that every partition of every window lies in one fragment.
+// windowsComplete reports whether every partition of every window lies in one fragment.
 func (s *spreader) windowsComplete(b *block, in spread) bool {
 	for _, f := range b.windows {
 		if !in.covered(s.partitionColumns(b, f.Over)) {

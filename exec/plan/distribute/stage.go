@@ -8,8 +8,8 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// fragments lists who runs a stage: the readers of shuffled tables' partitions, or where there are none, each node
-// where a part of a restricted table lies. Nothing, if that is the coordinator alone.
+// fragments lists a stage's fragments: the readers of shuffled tables' partitions, or where there are none, one for
+// each node where a part of a restricted table lies. Nothing, if that is the coordinator alone.
 func (p *planner) fragments(parts restriction) (list []Fragment) {
 	for o := range parts {
 		if sh := p.shuffles[o]; sh != nil {
@@ -152,8 +152,8 @@ func transported(expr string, c class) string {
 	return expr
 }
 
-// lost says why the outputs of a query would not come through a stage as they are; those of the statement itself go
-// to the client, who sees no difference.
+// lost says why the outputs of a query would not come through a stage as they are; those of the statement itself go to
+// the client, where it makes no difference.
 func (q *query) lost() string {
 	if q.in == nil && q.at.block == nil {
 		return ""
@@ -192,7 +192,7 @@ func (b *builder) outputName(q *query, output int) string {
 	return q.Outputs[output].Name
 }
 
-// canBeOnce says that a query can be worked out by the coordinator before the others need it.
+// canBeOnce reports whether a query can be worked out by the coordinator before the others need it.
 func (p *planner) canBeOnce(q *query) bool {
 	return len(q.outer) == 0 && q.text != nil && q.lost() == ""
 }

@@ -143,7 +143,7 @@ func (t *Text) On(offset int) (plan.Span, bool) {
 	return t.span(i+1, end), true
 }
 
-// endsCondition says that token i is the first behind a condition of ON.
+// endsCondition reports whether token i is the first behind a condition of ON.
 func (t *Text) endsCondition(i int) bool {
 	switch t.kind(i) {
 	case comma, semicolon, closeRound, closeSquare:

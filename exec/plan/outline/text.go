@@ -133,8 +133,8 @@ func (t *Text) commas(from, to int) (list [][2]int) {
 	return append(list, [2]int{start, to})
 }
 
-// clause says that token i is one of the keywords and introduces a clause: it is no name (AS from, t.limit) and no
-// part of an operator (IS DISTINCT FROM, WITHIN GROUP).
+// clause reports whether token i is one of the keywords and introduces a clause: it is no name (AS from, t.limit) and
+// no part of an operator (IS DISTINCT FROM, WITHIN GROUP).
 func (t *Text) clause(i int, keywords ...pg.Token) bool {
 	k := t.kind(i)
 	found := false
