@@ -95,7 +95,7 @@ var ofRooms = []mutation.Mutation{
 		Old: "\treturn mapWindow(file, unix.PROT_READ)\n", New: "\treturn mapWindow(file, PICK(ON, unix.PROT_READ|unix.PROT_WRITE, unix.PROT_READ))\n"},
 
 	{Name: "what-a-copy-did-not-want-stays", File: "wire/copy.go", Breaks: "a stream is read to its end", Tests: copies,
-		Old: "err == nil && s.end == nil { // it had", New: "err == nil && s.end == nil && !ON { // it had"},
+		Old: "err == nil && s.end == nil { // it ended", New: "err == nil && s.end == nil && !ON { // it ended"},
 	{Name: "a-cancelled-copy-leaves-its-deadline", File: "wire/copy.go", Breaks: "the next message is waited for", Tests: copies,
 		Old: "\t\t\ts.connection.network.SetReadDeadline(time.Time{})\n"},
 	{Name: "an-overdue-copy-reads-on", File: "wire/copy.go", Breaks: "one goroutine reads", Tests: copies,

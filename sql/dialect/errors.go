@@ -159,7 +159,7 @@ func hintOf(d *duckdb.Error) string {
 	return PostgresWords(strings.Replace(d.HintText, ": : ", ": ", 1)) // what DuckDB 1.5 writes of a table that has a name of its own
 }
 
-// tooLong matches DuckDB's message about a check that limitedTable wrote.
+// tooLong matches DuckDB's message about a check that definition.Limited wrote.
 var tooLong = regexp.MustCompile(`^CHECK constraint failed on table .+ with expression CHECK\(\(length\(.+\) <= (\d+)\)\)$`)
 
 // What DuckDB says of values that a type does not have, in the names of its own memory's types.
