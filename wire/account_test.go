@@ -52,7 +52,7 @@ func answers(t testing.TB, frontend *pgproto3.Frontend) (heard []string) {
 	}
 }
 
-// A message that is too long for what is free is read to its end and refused, of whatever kind it is; the session goes on.
+// A message of any kind that is too long for what is free is read to its end and refused; the session goes on.
 func TestMessagesAreCharged(t *testing.T) {
 	s := startCounting(t, 4<<20)
 	_, frontend := s.talk(t)

@@ -161,7 +161,7 @@ func TestCopyStreamCannotBeReadAfterItsEnd(t *testing.T) {
 	require.Equal(t, []string{"SELECT 1"}, talk(t, frontend, &pgproto3.Query{String: "SELECT"}))
 }
 
-// A COPY that was cancelled ends with what has left, also if the engine does not hear of it.
+// A COPY that was cancelled ends after the rows that were sent, also if the engine ignores the cancel.
 func TestCopyToWhoCancels(t *testing.T) {
 	s := startServer(t, wire.Options{})
 	network, key := s.knock(t)

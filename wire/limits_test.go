@@ -62,7 +62,7 @@ func TestTooManyConnections(t *testing.T) {
 	}, patience, time.Millisecond)
 }
 
-// W2: clients that connect and say nothing hold neither sessions nor, beyond the lobby, goroutines; the start-up
+// W2: clients that connect and send nothing hold neither sessions nor, beyond the lobby, goroutines; the start-up
 // timeout removes them and others get in.
 func TestFloodOfHalfOpenConnections(t *testing.T) {
 	before := runtime.NumGoroutine()

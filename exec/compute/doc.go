@@ -1,6 +1,6 @@
 // Package compute runs the plans of exec/plan over Arrow batches by arrow-go's compute kernels: the second backend, for
-// what needs no DuckDB. It must give DuckDB's answers (X1), for it is both a shortcut and the second opinion that tests
-// ask. docs/decisions/0031 has what was measured.
+// what needs no DuckDB. It must give DuckDB's answers (X1), for it is both a shortcut and the second implementation
+// that tests compare with. docs/decisions/0031 has the measurements.
 //
 //	Source ──► batch ─┬─► morsel (≤ 65,536 rows) ──► filter ──► rows that stay ─┬─► project ──┐ in order
 //	  │               ├─► morsel     kernels over     bitmap    gathered, each  │  kernels    ├──► limit ──► Reader

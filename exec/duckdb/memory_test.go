@@ -339,7 +339,8 @@ func TestSettingsOfJemalloc(t *testing.T) {
 	}
 }
 
-// What is kept for a thread alone goes back when the thread says so: allocators' caches, and what its stack had once.
+// What is kept for a thread alone goes back when the thread calls for it: allocators' caches, and unused pages of its
+// stack.
 func TestThreadsGiveBack(t *testing.T) {
 	onThread(func() {
 		const count, block, stack = 16, 32 << 10, 1 << 20
@@ -386,7 +387,7 @@ func TestGoBeyondItsLimit(t *testing.T) {
 	require.InDelta(t, before+ofGo-1<<20, after, 8<<20)
 }
 
-// What an embedding program had before is its own affair.
+// What an embedding program had before the first database does not count.
 func TestMemoryOfOthers(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector's own memory cannot be distinguished")

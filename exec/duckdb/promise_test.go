@@ -153,8 +153,8 @@ func TestParametersKeepTypesByCasts(t *testing.T) {
 	require.Equal(t, "1|99|99|99", out[0])
 }
 
-// What a statement names may become another thing. Then it says so, as PostgreSQL does, and reads nothing as what
-// it is not.
+// What a statement names may become another object. Then it fails, as PostgreSQL's does, and reads nothing as what it
+// is not.
 func TestChangedTablesBreakPromises(t *testing.T) {
 	_, c := open(t)
 	for _, change := range []string{"VARCHAR", "BIGINT", "INTEGER, b INTEGER", "INTEGER[]", "STRUCT(a INTEGER)", "DECIMAL(9,1)"} {

@@ -294,7 +294,7 @@ func TestLoggingIsOutOfReach(t *testing.T) {
 	require.Equal(t, []string{"1|2"}, ask(t, c, "SELECT query, my_query(2) FROM (SELECT 1 AS query)"), "a name like it is no harm")
 }
 
-// Whatever DuckDB takes for a space, or for the end of a comment, stands between a name and its parenthesis as if it were not there.
+// Whatever DuckDB takes for a space, or for the end of a comment, may stand between a name and its parenthesis.
 func TestNoSpaceHidesACall(t *testing.T) {
 	c := openWith(t, duckdb.Options{Threads: 1})
 	gives := func(sql, want string) bool {

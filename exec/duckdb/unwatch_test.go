@@ -29,8 +29,8 @@ func (c *watchedContext) AfterFunc(func()) (stop func() bool) {
 	})
 }
 
-// A statement whose rows were all fetched is interrupted no more: who ends its context before Close, as the server does,
-// would start a goroutine for nothing, and Close would wait for it.
+// A statement whose rows were all fetched is interrupted no more: a caller that ends its context before Close, as the
+// server does, would start a goroutine for nothing, and Close would wait for it.
 func TestNothingWatchesWhatHasEnded(t *testing.T) {
 	_, c := open(t)
 	s, err := c.Prepare("SELECT i FROM range(5000) r(i)")

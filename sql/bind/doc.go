@@ -1,6 +1,6 @@
-// Package bind says what the names in a statement mean: it turns the syntax tree of PostgreSQL's parser into queries,
-// the entries of their FROM clauses, and the columns that references mean, as DuckDB will read the same text. It is
-// pure: text, tree and a catalog in, data out.
+// Package bind resolves the names in a statement: it turns the syntax tree of PostgreSQL's parser into queries, the
+// entries of their FROM clauses, and the columns that references mean, as DuckDB will read the same text. It is pure:
+// text, tree and a catalog in, data out.
 //
 //	text, tree ──┐
 //	             ├─► Bind ─► Statement ─┬─ Queries   each SELECT, VALUES and set operation, with what it puts out

@@ -1,4 +1,4 @@
-// Package dialect says what PostgreSQL's text means to DuckDB, and what DuckDB's errors mean to PostgreSQL's clients.
+// Package dialect translates PostgreSQL's text to DuckDB's, and DuckDB's errors to PostgreSQL's.
 //
 //	a session's text ─ Postgres, if it means PostgreSQL's ─► Written.Typed ─► DuckDB's meaning, which is kept
 //	                                                         ▲ what types columns are of (pgcatalog)

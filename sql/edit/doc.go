@@ -1,4 +1,4 @@
-// Package edit remembers how one text was made of another, so that a place in what was made is found in what was there.
+// Package edit records how one text was made from another, so that a place in the new text is found in the old one.
 //
 //	what was there     SELECT 0x1F, a FROM t
 //	                          └7,11┘         └20,21┘

@@ -1,5 +1,5 @@
-// Package inline writes calls of SQL functions, and casts to domains, as what they compute: a text is planned as if its
-// writer had written that.
+// Package inline replaces calls of SQL functions, and casts to domains, by what they compute, before the text is
+// planned.
 //
 //	CREATE FUNCTION half(n int, by int DEFAULT 2) RETURNS int … RETURN n / by
 //

@@ -1,4 +1,4 @@
-// Package lex says where the tokens of a SQL text are, and nothing about what they mean together.
+// Package lex finds the tokens of a SQL text, and knows nothing of what they mean together.
 //
 //	SELECT "a""b" /* what */ FROM t WHERE s = 'it''s' AND n < 0x1F
 //	└word┘ └quoted┘└─blank─┘ └word┘ …        └string┘         └number┘

@@ -35,8 +35,8 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// A text that Calls nothing is planned and answered as if there were nothing: asked are PostgreSQL's dialect's
-// statements, by DuckDB as they stand, and what it has words for.
+// A text that Calls nothing is planned and answered without it: asked are PostgreSQL's dialect's statements, by DuckDB
+// as they stand, and what it has words for.
 func TestWhatCallsNothingNeedsNothing(t *testing.T) {
 	list, err := os.ReadFile("../../internal/clienttest/testdata/postgres/statements.txt")
 	require.NoError(t, err)

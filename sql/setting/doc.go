@@ -1,4 +1,4 @@
-// Package setting is the table of settings: what SET, SHOW, RESET, set_config() and pg_settings know.
+// Package setting is the table of settings, for SET, SHOW, RESET, set_config() and pg_settings.
 //
 //	name ── Find ─► Setting ── Read(words of SET) ─► value ── Show ─► what SHOW says
 //	                   │            │

@@ -1,5 +1,5 @@
-// Package sqlerror is what an error of a statement says to SQL clients: a SQLSTATE, a message, and where it is known a
-// position, a detail, a hint and the names of what it is about.
+// Package sqlerror represents a statement's error as SQL clients see it: a SQLSTATE, a message, and where they are
+// known a position, a detail, a hint and the names of the object that it is about.
 //
 //	sqlerror.New("42P01", `relation "%s" does not exist`, name).WithHint("…")
 //	   │

@@ -76,7 +76,7 @@ func FuzzNumbered(f *testing.F) {
 	})
 }
 
-// Arguments with names come in the order of the parameters' numbers, and what does not fit says so.
+// Arguments with names come in the order of the parameters' numbers, and what does not fit is an error.
 func TestArgumentsInOrder(t *testing.T) {
 	names := []string{"x", "y"}
 	for sql, want := range map[string]string{

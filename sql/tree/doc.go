@@ -1,5 +1,5 @@
-// Package tree asks PostgreSQL's parser for a statement's syntax tree, visits the messages of it, whatever they are:
-// nodes, and what is in them, and moves them to where they stand in an edited text.
+// Package tree gets a statement's syntax tree from PostgreSQL's parser, visits its messages (the nodes and everything
+// in them), and moves their places to those in an edited text.
 //
 //	for m := range tree.All(parsed.ProtoReflect()) {
 //		if call, ok := m.Interface().(*pg.FuncCall); ok { … }

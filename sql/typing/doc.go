@@ -1,5 +1,5 @@
-// Package typing is what PostgreSQL's types make of a text: what its parts are, and the text that means the same in
-// DuckDB, whose types are others.
+// Package typing infers PostgreSQL's types of a text's parts, and writes the text that means the same in DuckDB, whose
+// types are others.
 //
 //	text, tree ──► bind ──► inference: the type of an expression, and its digits
 //	catalog ────►             │

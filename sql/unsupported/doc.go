@@ -1,5 +1,5 @@
 // Package unsupported names the clause of a statement that PostgreSQL's parser understands and DuckDB's does not, so
-// that the error says what is not there instead of where another parser stopped.
+// that the error says what is not supported instead of where another parser stopped.
 //
 //	SELECT a FROM t FETCH FIRST 2 ROWS WITH TIES     DuckDB: syntax error at or near "WITH", byte 35
 //	                                  └─────── InText ──► WITH TIES

@@ -1,4 +1,4 @@
-// Package normal converts the columns that DuckDB writes in Arrow to common Arrow types.
+// Package normal converts the Arrow columns that DuckDB writes to standard Arrow types.
 //
 //	DuckDB's type     as DuckDB writes it                     in results
 //	BOOLEAN           int8, marked arrow.bool8                Boolean

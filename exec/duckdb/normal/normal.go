@@ -8,7 +8,7 @@ import (
 
 // DuckDB is set to lose nothing on its way to Arrow (a UUID stays a UUID), and then writes some types in a way that
 // readers of Arrow do not expect: BOOLEAN as bytes marked arrow.bool8, HUGEINT and others as opaque bytes (opaque.go).
-// In results they become common types: Boolean, decimals, text. Other marks (arrow.uuid, arrow.json) stay in the
+// In results they become standard types: Boolean, decimals, text. Other marks (arrow.uuid, arrow.json) stay in the
 // field's metadata, which DuckDB also reads on the way back.
 
 // ExtensionName and ExtensionMetadata are where a field's metadata says which extension type it is of: the marks.

@@ -1,6 +1,5 @@
-// Package distribute plans one query for several nodes: which part of it each of them works out, and how the
-// coordinator makes the answer of that. It is pure: a text, its bound tree and statistics in, data out; nothing of
-// DuckDB is linked.
+// Package distribute plans one query for several nodes: which part of it each node computes, and how the coordinator
+// combines the results. It is pure: a text, its bound tree and statistics in, data out; nothing of DuckDB is linked.
 //
 //	plan.Statement ──► outline ─► analyze ─► place ─────────────────────► *Distributed or *Single{Reason}
 //	text, sql/bind's   clauses    what is    which query, which tables

@@ -1,4 +1,4 @@
-// Package outline says where the clauses of a parsed query stand in its text.
+// Package outline finds the clauses of a parsed query in its text.
 //
 //	WITH a AS (…) SELECT DISTINCT x + 1 AS y, count(*) FROM t, (SELECT …) AS u WHERE x > 2 GROUP BY x ORDER BY y DESC LIMIT 3
 //	└── CTE ───┘                  └ Expr┘ Alias            └────── From ──────┘       └Where┘          └Group┘ └ Order ┘└Limit┘
