@@ -58,7 +58,7 @@ func TestAbandonedRegions(t *testing.T) {
 	}
 	require.Equal(t, []string{first}, abandoned("", ""))
 
-	// A new node in the same place: only who knows its catalog can tell that the first region is of an earlier one.
+	// A new node in the same place: only its catalog shows that the first region is of an earlier one.
 	require.NoError(t, os.MkdirAll(data, 0o700))
 	require.Empty(t, abandoned("", ""))
 	second, catalog := node()

@@ -91,7 +91,7 @@ func (d deed) alter(file *os.File) error {
 		if err != nil {
 			return err
 		}
-		memory[d.At-d.Range.Offset] ^= 4 // it loads first, so that no page fault tells
+		memory[d.At-d.Range.Offset] ^= 4 // it loads first, so that no page fault shows
 		return unix.Munmap(memory)
 	}
 	return fmt.Errorf("unknown deed %q", d.What)
@@ -391,8 +391,9 @@ func TestOwnWorkIsNoAlteration(t *testing.T) {
 	require.LessOrEqual(t, e.Counters().Acquires.Load()-e.Counters().Releases.Load(), uint64(200), "what is over is forgotten")
 }
 
-// TestStrangersAtAllTimes: bytes are flipped, punched out, cut off, and put back, at random moments of reading. Answers are right, or errors
-// that name what was hit. What is altered stays so for as long as anybody reads who began before: see readings.
+// TestStrangersAtAllTimes: bytes are flipped, punched out, cut off, and put back, at random moments of reading. Answers
+// are right, or errors that name what was hit. What is altered stays so until all readers that began before have ended:
+// see readings.
 func TestStrangersAtAllTimes(t *testing.T) {
 	t.Parallel()
 	e, stranger := writtenHere(t)

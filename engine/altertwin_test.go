@@ -312,8 +312,8 @@ func TestAlteredOverThreeNodes(t *testing.T) {
 	}
 }
 
-// Who writes while columns come and go writes rows of the table as it was before or is after; only what is not one
-// statement hears 40001. No row is lost that was acknowledged, and none has another one's values.
+// A writer writes rows of the table as it is before or after columns come and go; only a transaction of several
+// statements fails with 40001. No row is lost that was acknowledged, and none has another one's values.
 func TestWritersWhileColumnsChange(t *testing.T) {
 	t.Parallel()
 	t.Run("one node", func(t *testing.T) {

@@ -364,7 +364,7 @@ func (s *Session) readsAgain(q *query) {
 	}
 }
 
-// validate tells the block's transaction what it depends on.
+// validate gives the block's transaction what it depends on.
 func (b *block) validate() {
 	b.Require()
 	if !b.modes.Serializable() || b.reads == nil {

@@ -73,7 +73,7 @@ func runRole(role string) {
 
 func (c *childSide) decode(into any) error { return json.Unmarshal([]byte(c.arguments), into) }
 
-// say tells the parent a line: one write, so that a kill leaves all of it or nothing.
+// say sends the parent a line: one write, so that a kill leaves all of it or nothing.
 func (c *childSide) say(format string, args ...any) {
 	c.out.Lock()
 	defer c.out.Unlock()
@@ -174,8 +174,8 @@ func (c *child) expect(prefix string) string {
 	return ""
 }
 
-// insist tells a borrower a command until it says what is wanted: a machine that does not run it for as long as its
-// lease lives has it say so, which is no mistake of its.
+// insist sends a borrower a command until it gives the wanted answer: on a machine that does not run it for the time of
+// its lease it reports a lost lease, which is correct.
 func (c *child) insist(command, prefix string) string {
 	c.t.Helper()
 	for end := time.Now().Add(60 * time.Second); ; {

@@ -310,7 +310,7 @@ func TestCloseWhileBorrowed(t *testing.T) {
 	require.NoError(t, node.CheckSpace(context.Background()), "a borrower that was closed left a lease")
 }
 
-// TestSessionCloseWhileInUse: sessions are closed under those who use them; the engine and the other sessions go on.
+// TestSessionCloseWhileInUse: sessions are closed while they are used; the engine and the other sessions go on.
 func TestSessionCloseWhileInUse(t *testing.T) {
 	t.Parallel()
 	e := open(t, func(c *engine.Config) { c.RegionBytes, c.Log = 512<<20, slog.New(slog.DiscardHandler) })

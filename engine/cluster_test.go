@@ -44,7 +44,7 @@ func newRepairingCluster(t *testing.T, nodes int, repair time.Duration) *cluster
 	return startCluster(&cluster{t: t, repair: repair}, nodes)
 }
 
-// startCluster is for those who set more of the fields.
+// startCluster is for callers that set more of the fields.
 func startCluster(c *cluster, nodes int) *cluster {
 	t := c.t
 	c.dir, c.memory = t.TempDir(), shmDirectory(t)

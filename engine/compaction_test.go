@@ -90,7 +90,7 @@ func TestSmallChunksAreFoldedBesideWriters(t *testing.T) {
 }
 
 // VACUUM folds at once, also where nothing is folded otherwise, and is no other transaction's conflict: whatever they
-// do with the table, they commit; and with them who is serializable.
+// do with the table, they commit, serializable ones too.
 func TestVacuumFolds(t *testing.T) {
 	t.Parallel()
 	e := open(t, func(c *engine.Config) { c.NoCompaction = true })

@@ -72,7 +72,7 @@ type Config struct {
 	Dialect string
 	// VerifyAtStart compares the whole region before Open returns.
 	VerifyAtStart bool
-	// NoCompaction leaves small chunks as they are, but for VACUUM.
+	// NoCompaction leaves small chunks as they are, except in VACUUM.
 	NoCompaction bool
 	// Prefault makes the pages of all tables present in this process before Open or AttachWith returns, so that no query is the first to touch them.
 	Prefault bool

@@ -17,7 +17,7 @@ import (
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// COPY, but for what comes from the client (copyin.go): DuckDB reads and writes the files.
+// COPY, except from the client (copyin.go): DuckDB reads and writes the files.
 
 func (st *Statement) prepareCopy(ctx context.Context, head *statement.Copy) error {
 	if err := files.CheckOptions(head.Options); err != nil {
@@ -153,7 +153,7 @@ func (st *Statement) prepareCopyFrom(ctx context.Context, head *statement.Copy) 
 	if err != nil {
 		return st.parsed.PointAt(err, head.Name.Name)
 	}
-	if head.Columns == nil && version != nil && cast.Generates(version.Table().Columns) { // who reads the stream asks the head
+	if head.Columns == nil && version != nil && cast.Generates(version.Table().Columns) { // for the reader
 		head.Columns = cast.Written(version.Table().Columns)
 	}
 	if head.Client {

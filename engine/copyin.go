@@ -26,13 +26,13 @@ import (
 // CopyRowsPerBatch is how many rows of text CopyIn gathers at most before DuckDB converts them.
 const CopyRowsPerBatch = files.RowsPerBatch
 
-// CopyIn runs a COPY … FROM STDIN: next gives one row's fields as text, nil for NULL, valid until the next call, and io.EOF at the
-// end. Nothing is stored unless all rows are good. It returns the command tag. Who cancels ctx, or closes the session, makes next return.
+// CopyIn runs a COPY … FROM STDIN: next returns a row's fields (nil for NULL), valid until its next call, or io.EOF.
+// It stores nothing unless all rows are good and returns the command tag. A caller that cancels makes next return, too.
 func (st *Statement) CopyIn(ctx context.Context, next func() ([][]byte, error)) (string, error) {
 	return st.CopyInLines(ctx, next, nil)
 }
 
-// CopyInLines is CopyIn of rows that stand on lines of a text: line tells on which one the row that next gave last begins. Errors name it.
+// CopyInLines is CopyIn of a text with lines: line returns where the last row of next begins. Errors name it.
 func (st *Statement) CopyInLines(ctx context.Context, next func() ([][]byte, error), line func() int) (string, error) {
 	s := st.session
 	ctx, leave, err := s.life.Call(ctx)

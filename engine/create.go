@@ -239,7 +239,7 @@ func (s *Session) sequenceChanges(tx *catalog.Transaction, v *snapshot.View) *se
 	}
 }
 
-// skipped tells the client why something was not done.
+// skipped sends the client a notice of why something was not done.
 func (s *Session) skipped(state, message string) {
 	s.notice(Notice{Severity: "NOTICE", State: state, Message: message})
 }
@@ -416,7 +416,7 @@ func (st *Statement) refuseUnlike(ctx context.Context, head *statement.CreateTab
 }
 
 // refuseInherited is the error of a query whose text says nothing of a collation and that has a column with one all the
-// same, of a temporary table or of a view. DuckDB tells of no type what its collation is; it is asked by comparing what
+// same, of a temporary table or of a view. DuckDB does not show the collation of a type; it is found by comparing what
 // only one of them makes equal, or orders.
 func (s *Session) refuseInherited(ctx context.Context, query string, result *arrow.Schema, args []any,
 	v *snapshot.View) error {
@@ -453,7 +453,7 @@ func (st *Statement) drop(ctx context.Context, head *statement.Drop) (*Rows, err
 	return done("DROP "+strings.ToUpper(string(head.Object)), 0), err
 }
 
-// noticed tells the client something.
+// noticed sends the client a notice.
 func (s *Session) noticed(message, detail string) {
 	s.notice(Notice{Severity: "NOTICE", State: "00000", Message: message, Detail: detail})
 }

@@ -485,7 +485,7 @@ func TestAddressTaken(t *testing.T) {
 	answer := strings.Fields(p.expect("answer"))
 	require.Equal(t, "3|10000|true", answer[0])
 	require.NotEqual(t, fmt.Sprintf("%#x", uint64(base)), answer[1])
-	require.Equal(t, "true", answer[2], "the log tells")
+	require.Equal(t, "true", answer[2], "the log says so")
 	p.wait()
 	require.True(t, p.process.ProcessState.Success())
 	e, err = engine.Open(context.Background(), config)

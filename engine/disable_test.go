@@ -13,7 +13,7 @@ import (
 	"github.com/csmsql/csmsql/sql/optimization"
 )
 
-// disabledIn tells what SHOW says.
+// disabledIn returns what SHOW says.
 func disabledIn(t *testing.T, s *engine.Session) string {
 	return rows(t, s, "SHOW csm.disable")[0]
 }

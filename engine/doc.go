@@ -40,7 +40,7 @@
 //   - E3: no row leaves that was read from memory that went away, that another process was found to have altered (readings), or after a
 //     borrower's lease ended. A statement whose last row was read is looked at once more: what ends with io.EOF is right.
 //   - E4: a writing statement leaves a new version or nothing: no row, no name, no memory of the region.
-//   - E5: an error says with its SQLSTATE whose fault it was, and a position when it is in the text.
+//   - E5: an error's SQLSTATE says what is at fault, and it has a position when that is in the text.
 //   - E6: Close, of an engine or a session, may come at any time from any goroutine: what runs is cancelled, nothing is unmapped or freed
 //     under it, and it ends with ErrClosed or ErrSessionClosed, never with what looks like the end of a result (package lifetime).
 //   - E7: a batch that was handed out in place keeps its bytes as they are, until it is released or the engine is closed, and mapped until it

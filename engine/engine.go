@@ -291,7 +291,7 @@ func (e *Engine) leave(s *Session) {
 	e.config.Sessions(len(e.sessions))
 }
 
-// RowLocks counts the claims of rows that transactions have changed, and who waits for them.
+// RowLocks counts the claims of rows that transactions have changed, and the sessions that wait for them.
 func (e *Engine) RowLocks() rowlock.Usage { return e.transactions.Rows.Usage() }
 
 // begin starts changes on a snapshot.

@@ -182,7 +182,7 @@ func (q *query) explainSplit(ctx context.Context, v *snapshot.View, head *statem
 	return textRows("QUERY PLAN", lines, "EXPLAIN"), nil
 }
 
-// analyzeSplit runs the statement, drops its rows, and tells what was measured.
+// analyzeSplit runs the statement, drops its rows, and returns what was measured.
 func (q *query) analyzeSplit(ctx context.Context, v *snapshot.View, args []any) (string, error) {
 	started := time.Now()
 	rows, err := q.execute(ctx, v, args)

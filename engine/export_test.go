@@ -188,7 +188,7 @@ const HeapAndKernelBytes = budget.HeapBytes + budget.KernelBytes
 // SessionBytes is what a session is charged in any case.
 const SessionBytes = account.SessionBytes
 
-// SharesOf tells who may have how much of a memory limit.
+// SharesOf returns the parts of a memory limit.
 func SharesOf(memoryBytes int64) (counted, process, chunk, parked, keys, text int64) {
 	s := budget.Of(memoryBytes)
 	return s.Counted, s.Process, s.Chunk, s.Parked, s.Keys, s.Text
@@ -215,7 +215,7 @@ func KeptPlans(s *Session) (session, engine int, bytes int64) {
 	return len(s.kept.list), engine, bytes
 }
 
-// PlanOf tells plans apart: the one of a prepared statement.
+// PlanOf identifies the plan of a prepared statement.
 func PlanOf(st *Statement) any { return st.plan }
 
 // FinalOf is the plan that a split statement keeps of what its results are finished with; nil: none.

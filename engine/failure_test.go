@@ -229,7 +229,7 @@ func TestBadRowsOfCSV(t *testing.T) {
 	} {
 		for how, do := range map[string]func() error{"load": appended, "copy": copied} {
 			if name == "a quote without end" && how == "load" {
-				continue // who lets the format be guessed gets a file without quotes
+				continue // a guessed format reads a file without quotes
 			}
 			t.Run(name+", "+how, func(t *testing.T) {
 				require.NoError(t, os.WriteFile(file, []byte(c.text), 0o600))

@@ -133,7 +133,7 @@ func TestForUpdateDoesNotWait(t *testing.T) {
 	exec(t, other, "ROLLBACK")
 }
 
-// Locks end with ROLLBACK TO, are waited for as long as lock_timeout says, and who waits can be cancelled.
+// Locks end with ROLLBACK TO, are waited for as long as lock_timeout says, and a waiting statement can be cancelled.
 func TestLocksEnd(t *testing.T) {
 	t.Parallel()
 	e := open(t)
@@ -406,7 +406,7 @@ func TestLockingWithin(t *testing.T) {
 		require.Zero(t, e.RowLocks().Claims, sql)
 	}
 
-	// Who waits takes what is there then.
+	// A waiting statement takes what is there then.
 	const take = "DELETE FROM t WHERE k = (SELECT k FROM t ORDER BY k LIMIT 1 FOR UPDATE) RETURNING k"
 	exec(t, s, "BEGIN; DELETE FROM t WHERE k = 0")
 	answer := awaiting(other, take)

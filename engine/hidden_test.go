@@ -32,7 +32,7 @@ func TestInternalObjectsAreHidden(t *testing.T) {
 	}
 	check := func(s *engine.Session, tables ...string) {
 		t.Helper()
-		rows(t, s, "SELECT count(*) FROM pg_class") // tells the connection what exists
+		rows(t, s, "SELECT count(*) FROM pg_class") // fills the connection's catalogs
 		for _, list := range lists {
 			shown := rows(t, s, list)
 			require.NotRegexp(t, internalName, strings.Join(shown, "\n"), list)

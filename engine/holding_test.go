@@ -21,7 +21,7 @@ import (
 // byHand has the janitor do nothing by itself.
 func byHand(config *engine.Config) { config.LeaseTTL = time.Hour }
 
-// holders is who holds what of a node's memory, beside versions; what all have together is what is used.
+// holders returns what each holder but versions holds of a node's memory; the sum of all is what is used.
 func holders(t *testing.T, e *engine.Engine) map[string]int64 {
 	t.Helper()
 	status := e.Status(noderpc.Frontend{})
@@ -141,7 +141,7 @@ func TestANodeLosesWhatItWasGranted(t *testing.T) {
 	require.Equal(t, []string{"100000"}, rows(t, s, "SELECT count(*) FROM t"))
 }
 
-// Without etcd a status says what was last heard, and who does not answer, and does not wait for one after the other.
+// Without etcd a status has the last known state and the nodes that do not answer, which it asks concurrently.
 func TestClusterStatusWithoutEtcd(t *testing.T) {
 	c := newCluster(t, 2)
 	s := session(t, c.nodes[0])

@@ -77,8 +77,8 @@ func TestPlansBelongToTheirTables(t *testing.T) {
 	}
 }
 
-// Who runs a plan that stands does not wait until DuckDB's names follow what others have committed, nor who plans a
-// statement for which DuckDB looks none up.
+// A session that runs a plan that stands, or plans a statement for which DuckDB looks up no names, does not wait until
+// DuckDB's names follow what others have committed.
 func TestPlansThatStandNeedNoNames(t *testing.T) {
 	e := open(t)
 	s, other := session(t, e), session(t, e)

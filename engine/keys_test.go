@@ -119,7 +119,7 @@ func TestKeysBetweenTransactions(t *testing.T) {
 	})
 }
 
-// KY1: writers who want the same keys at once get each of them once, in one node and in several.
+// KY1: concurrent writers of the same keys get each of them once, in one node and in several.
 func TestKeysAtOnce(t *testing.T) {
 	t.Parallel()
 	test := func(t *testing.T, sessions []*engine.Session, keys int) {

@@ -46,7 +46,7 @@ func (l *listener) channels() []string {
 	return rows(l.t, l.Session, "SELECT * FROM pg_listening_channels()")
 }
 
-// What a channel tells: the number of each new version of the table that has the name, and that nothing has it.
+// What a channel reports: the number of each new version of the table that has the name, and that nothing has it.
 func TestListen(t *testing.T) {
 	t.Parallel()
 	e := open(t, func(c *engine.Config) { c.NoCompaction = true })

@@ -20,7 +20,7 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// resolver tells exec/plan what names mean: tables of the snapshot that nothing temporary hides.
+// resolver resolves names for exec/plan: tables of the snapshot that nothing temporary hides.
 func (s *Session) resolver(v *snapshot.View) plan.Resolver {
 	return plan.ResolverFunc(func(database, schema, table string) *plan.Relation {
 		if n := v.Numbered.Find(database, schema, table); n != nil {

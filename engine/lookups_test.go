@@ -138,7 +138,8 @@ func TestLookupsAgainstDuckDB(t *testing.T) {
 	require.Greater(t, changed, steps/4)
 }
 
-// A prepared query that the kernels look up for tells of the same parameters as DuckDB does, and takes the same values.
+// A prepared query that the kernels answer by a lookup describes the same parameters as DuckDB, and takes the same
+// values.
 func TestLookupsWithParameters(t *testing.T) {
 	e := open(t)
 	kernels, duck := session(t, e), session(t, e)

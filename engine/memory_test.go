@@ -34,7 +34,7 @@ type memoryArguments struct {
 	Ceiling uint64 // of data in address space, 0: none
 }
 
-// memoryRole runs statements; it tells for each how it ended and how much memory was used at most.
+// memoryRole runs statements; it reports for each how it ended and how much memory was used at most.
 func memoryRole(c *childSide) error {
 	var a memoryArguments
 	if err := c.decode(&a); err != nil {
@@ -209,7 +209,7 @@ type memoryCase struct {
 	value int64
 }
 
-// bounded runs statements in the child, whose memory must stay within its limit and who must live.
+// bounded runs statements in the child, which must live and whose memory must stay within its limit.
 func (c *child) bounded(t *testing.T, cases []memoryCase) {
 	for _, m := range cases {
 		t.Run(m.name, func(t *testing.T) {

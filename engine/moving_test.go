@@ -116,8 +116,9 @@ func TestReadersWhileChunksMove(t *testing.T) {
 	c.requireSpace()
 }
 
-// Who writes to the table between the copy and its commit wins. Rows that are appended and chunks that move go together; a
-// change of rows, or rows that were placed as it was before, do not: 40001, nothing is held, and to repeat it goes on.
+// A session that writes to the table between the copy and its commit wins. Rows that are appended and chunks that move
+// go together; a change of rows, or rows that were placed as it was before, do not: 40001, nothing is held, and to
+// repeat it goes on.
 func TestWriterDuringMove(t *testing.T) {
 	t.Parallel()
 	insert := "INSERT INTO t " + fmt.Sprintf(someRows, 4000, 4100)

@@ -183,8 +183,9 @@ func TestTypesInTransactions(t *testing.T) {
 	askMoods(t, other)
 }
 
-// TestTypesChangeBesideWhatNamesThem attacks NT2: who gives a table a column, a default or a constraint of a type, or makes a view that names one, and who changes
-// the type at the same time, do not both commit: the table would have the type as it was.
+// TestTypesChangeBesideWhatNamesThem attacks NT2: a transaction that gives a table a column, a default or a constraint
+// of a type, or makes a view that names one, and one that changes the type at the same time do not both commit: the
+// table would have the type as it was.
 func TestTypesChangeBesideWhatNamesThem(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{

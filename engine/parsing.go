@@ -45,8 +45,8 @@ func (s *Session) takeBriefly(ctx context.Context, bytes int64) error {
 	return s.account.TakeBriefly(ctx, bytes)
 }
 
-// takeTurn waits for the session's turn to plan a text, until leave. It comes before the account is asked: who waits has
-// nothing. Fragments do not wait, because the node that waits for them may plan here.
+// takeTurn waits for the session's turn to plan a text, until leave. It comes before the account is charged: what
+// waits has nothing. Fragments do not wait, because the node that waits for them may plan here.
 func (s *Session) takeTurn(ctx context.Context, sql string) (leave func(), err error) {
 	if s.fragment {
 		return func() {}, nil
@@ -65,8 +65,8 @@ func textBytes(read *lex.Text) int64 {
 	return account.OfText(read)
 }
 
-// Parse is for who looks at a text's tree before the session plans it, which does not parse it again until done is called. It charges
-// what two trees take, for another text may be planned. parsed is nil: the text cannot be. Errors: 53200, 54000.
+// Parse is for a server that reads a text's tree before the session plans it. The session does not parse it again until
+// done is called. It charges two trees, as another text may be planned. parsed nil: not parsed. Errors: 53200, 54000.
 func (s *Session) Parse(ctx context.Context, read *lex.Text) (parsed *statement.Statement, done func(), err error) {
 	ctx, out, err := s.life.Call(ctx)
 	if err != nil {

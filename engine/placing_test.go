@@ -203,8 +203,8 @@ func TestPlacedTPCH(t *testing.T) {
 	c.requireSpace()
 }
 
-// A node dies while rows are put into its memory: nothing is there afterwards, nothing is held, the error says who, and the
-// same works again without it.
+// A node dies while rows are put into its memory: nothing is there afterwards, nothing is held, the error names the
+// node, and the same works again without it.
 func TestNodeDiesDuringPlacedWrites(t *testing.T) {
 	t.Parallel()
 	for _, placement := range []string{"rows", "hash(a)"} {

@@ -258,7 +258,7 @@ func (s *Session) planDuck(ctx context.Context, in dialect.Source, v *snapshot.V
 	})
 }
 
-// planDuckFor plans a text that several nodes run as parts say: here it only tells what the result's columns are.
+// planDuckFor plans a text that several nodes run as parts say: here it only finds the result's columns.
 func (s *Session) planDuckFor(ctx context.Context, in reading, v *snapshot.View, parts *split.Plan) (*query, error) {
 	q := s.newQuery(in.Source, v)
 	q.read, q.split = v.Read, parts

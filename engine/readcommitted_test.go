@@ -88,7 +88,8 @@ func TestDeadlock(t *testing.T) {
 	require.Equal(t, []string{"0|1", "1|1", "2|0", "3|0"}, rows(t, a, "SELECT * FROM t ORDER BY k"))
 }
 
-// Who waits for a row is bounded by lock_timeout, and by what bounds it otherwise; the block that it waits for ends with its session.
+// A wait for a row is bounded by lock_timeout, and by what bounds the statement otherwise; the block that it waits for
+// ends with its session.
 func TestWaitsForRowsEnd(t *testing.T) {
 	t.Parallel()
 	e := open(t)
@@ -329,7 +330,7 @@ func TestClaimsAreFew(t *testing.T) {
 	require.Equal(t, []string{"67|60"}, rows(t, s, "SELECT sum(n), count(*) - 1 FROM t WHERE n > 0"))
 }
 
-// E6: who waits for a row ends with its session, and with the engine.
+// E6: a wait for a row ends with its session, and with the engine.
 func TestCloseWhileWaiting(t *testing.T) {
 	t.Parallel()
 	e := open(t)

@@ -50,7 +50,7 @@ func (st *Statement) describeReturning(ctx context.Context, r *rewrite.Returning
 	return nil
 }
 
-// originsReturned tells which of the returned columns are the table's.
+// originsReturned finds which of the returned columns are the table's.
 func (s *Session) originsReturned(
 	r *rewrite.Returning, version *catalog.TableVersion, v *snapshot.View) []typing.Origin {
 	const written = "csm_written"

@@ -136,7 +136,7 @@ func TestFactsOfManyVersionsAreBounded(t *testing.T) {
 	require.Less(t, engine.FactsBytes(e), most, "they were forgotten once")
 }
 
-// Who came over the network sees other users' statements in csm.queries, but not what they say; its own user's it sees.
+// A guest sees that other users' statements are in csm.queries, but not their texts; its own user's texts it sees.
 func TestGuestsDoNotSeeOthersTexts(t *testing.T) {
 	e := open(t)
 	as := func(user string, guest bool) *engine.Session {

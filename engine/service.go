@@ -25,7 +25,7 @@ func (e *Engine) Service(frontend noderpc.Frontend) noderpc.Node {
 	return e.newService().Serve(frontend)
 }
 
-// ServerOptions are those to serve the Service with: who this node is, and what it does for the other nodes of its cluster.
+// ServerOptions are for serving the Service: the node's identity, and what it does for other nodes of its cluster.
 func (e *Engine) ServerOptions() noderpc.ServerOptions {
 	options := noderpc.ServerOptions{Name: e.config.Node, Log: e.config.Log}
 	e.newService().AddTo(&options)
@@ -49,7 +49,7 @@ func (e *Engine) ClusterStatus(ctx context.Context) (noderpc.ClusterStatus, erro
 
 // Drain empties a node of the cluster: from now on it takes no new rows and runs no parts of queries, and what it
 // holds of tables moves to the other nodes. Placements that name it get lists without it. When Drain returns the
-// node may be stopped for good, but for transactions that wrote before and commit later: to drain it again is
+// node may be stopped for good, except for transactions that wrote before and commit later: to drain it again is
 // cheap. progress may be nil.
 //
 // A node that is not there is drained of what it had: other replicas are copied, and what has none is the error

@@ -29,7 +29,7 @@ import (
 
 // SessionOptions of one session.
 type SessionOptions struct {
-	// User is who the session belongs to, for status output; empty means "postgres".
+	// User is the session's user, for status output; empty means "postgres".
 	User string
 	// Notice receives warnings of statements; nil: they are dropped.
 	Notice func(Notice)
@@ -37,8 +37,8 @@ type SessionOptions struct {
 	ProcessID uint32
 	// Settings are what the client begins the session with, by name, as text: what RESET brings back. Errors are those of SET.
 	Settings map[string]string
-	// Guest: csm.queries shows the session no texts of other users' statements. Programs that embed the engine, and who may open the node's own
-	// socket, see all.
+	// Guest: csm.queries shows the session no texts of other users' statements. Programs that embed the engine, and
+	// users who may open the node's own socket, see all.
 	Guest bool
 	// Notified says that there may be something for Session.Heard. It does not block, and calls nothing of the session.
 	// Nil: LISTEN is 0A000.
@@ -57,7 +57,7 @@ type Notice struct {
 }
 
 // Session is one user's conversation with the engine: a transaction, settings, temporary objects. One goroutine uses it
-// at a time, but for Close, which any may call at any time.
+// at a time, except for Close, which any goroutine may call at any time.
 type Session struct {
 	engine         *Engine
 	life           *lifetime.Lifetime
@@ -299,7 +299,7 @@ func (s *Session) see(ctx context.Context) (*snapshot.View, error) {
 	return v.Unless(err)
 }
 
-// pin is see without the names: for a plan that still stands, which needs none, and who asks does not wait for those that follow.
+// pin is see without the names: a plan that still stands needs none, and its caller does not wait for them.
 func (s *Session) pin(ctx context.Context) (*snapshot.View, error) {
 	v, err := s.pinShared(ctx)
 	if err == nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// What the engine asks its keeper, who knows where chunks lie and should (package upkeep), and is asked by it.
+// What the engine and its keeper ask each other. The keeper knows where chunks lie and should lie (package upkeep).
 
 // newKeeper requires the node, or the attachment, and what memory there is.
 func (e *Engine) newKeeper() *upkeep.Keeper {

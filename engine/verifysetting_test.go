@@ -127,7 +127,7 @@ func TestVerificationOfPreparedStatements(t *testing.T) {
 	}
 }
 
-// What a session wrote of damaged rows would be whole for everybody: so it is no laxer than its node.
+// Damaged rows that a session copies would get right checksums. So its verification is no laxer than its node's.
 func TestVerificationOfASessionIsNotLaxer(t *testing.T) {
 	t.Parallel()
 	order := []string{"off", "auto", "first", "always"}

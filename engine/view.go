@@ -174,7 +174,7 @@ func (q *query) planCatalog(ctx context.Context, tree *pg.ParseResult, v *snapsh
 	return true, q.prepare(text, nil, v)
 }
 
-// describeTables tells the session's copy of the catalogs what exists, unless it knows.
+// describeTables fills the session's copy of the catalogs with what exists, unless it is current.
 func (s *Session) describeTables(v *snapshot.View) error {
 	v.Reads.Everything()
 	if s.described == v.Contents {
@@ -191,8 +191,8 @@ func (s *Session) describeTables(v *snapshot.View) error {
 	return nil
 }
 
-// describeForViews tells the session's copy of the catalogs what exists if there are views that read it, and the
-// statement may name one: scans are those of its relations that are spliced in.
+// describeForViews fills the session's copy of the catalogs if there are views that read it and the statement may name
+// one: scans are those of its relations that are spliced in.
 func (s *Session) describeForViews(tree *pg.ParseResult, scans []plan.Scan, v *snapshot.View) error {
 	if !s.catalogViews && !s.engine.mirror.ReadCatalogs(v.Contents) || tree != nil && !names.HasOthers(tree, func(at int) bool {
 		return slices.ContainsFunc(scans, func(scan plan.Scan) bool { return scan.Start == at })
@@ -208,7 +208,7 @@ func (s *Session) relations(v *snapshot.View) typing.Find {
 	return relation.Finder(v.Lookup, v.LookupView)
 }
 
-// origins tells which columns of tables those of a text's result are; nil: it is not known of all.
+// origins returns which columns of tables those of a text's result are; nil: it is not known of all.
 func (s *Session) origins(text string, tree *pg.ParseResult, v *snapshot.View, schema *arrow.Schema) []typing.Origin {
 	if list := typing.Origins(text, tree, s.relations(v)); len(list) == schema.NumFields() {
 		return list
@@ -216,7 +216,7 @@ func (s *Session) origins(text string, tree *pg.ParseResult, v *snapshot.View, s
 	return nil
 }
 
-// identify tells DuckDB's session functions whose session it is and how it is set.
+// identify gives DuckDB's session functions the session's user and settings.
 func (s *Session) identify() error {
 	return pgcatalog.SetSession(s.conn.Exec, pgcatalog.Session{
 		User: s.options.User, ProcessID: s.options.ProcessID, SearchPath: s.settings.SearchPath, Settings: s.settings.List(),

@@ -194,7 +194,7 @@ func TestViewsOfFormerCatalogs(t *testing.T) {
 	require.Equal(t, []string{"public"}, rows(t, s, "SELECT a FROM over"))
 }
 
-// A view of PostgreSQL's catalogs shows what a query of them shows, now, to everybody, and not what DuckDB has.
+// A view of PostgreSQL's catalogs shows every session what a query of them shows now, and not what DuckDB has.
 func TestViewsOfSystemCatalogs(t *testing.T) {
 	t.Parallel()
 	e := open(t)

@@ -54,7 +54,7 @@ type workerStatement struct {
 func (w *workerSide) Start(ctx context.Context, payload []byte) error {
 	var c workforce.Start
 	if err := json.Unmarshal(payload, &c); err != nil {
-		return fmt.Errorf("what the node tells a worker: %w", err)
+		return fmt.Errorf("start message of the node: %w", err)
 	}
 	e := newEngine(Config{
 		Directory: c.Directory, MemoryBytes: c.MemoryBytes, SpillBytes: c.SpillBytes, Threads: c.Threads, Files: c.Files,

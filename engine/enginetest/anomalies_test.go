@@ -61,8 +61,9 @@ type arena struct {
 	beside   []string
 }
 
-// TestAnomalies: whatever transactions do beside each other, no one sees what its level rules out (E1, E4, K4, K5, K11, TR1 to TR5). Rounds
-// with clients that ask at once take turns with those in which the seed says who asks when.
+// TestAnomalies: no transaction sees what its level rules out, whatever others do beside it (E1, E4, K4, K5, K11, TR1
+// to
+// TR5). Rounds with concurrent clients alternate with rounds in which the seed decides which client asks when.
 func TestAnomalies(t *testing.T) {
 	for _, kind := range []struct {
 		name string

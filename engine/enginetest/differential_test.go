@@ -37,7 +37,7 @@ func newRig(t testing.TB, change ...func(*engine.Config)) *rig {
 	return r
 }
 
-// both runs a statement that changes something on both sides and tells how the outcomes differ.
+// both runs a statement that changes something on both sides and returns how the outcomes differ.
 func (r *rig) both(sql string) string {
 	return r.auto.exec(sql).differs(r.twin.exec(sql), true)
 }

@@ -103,7 +103,7 @@ func TestReplacingInABlock(t *testing.T) {
 	require.Equal(t, []string{"1"}, s.ask(t, "FROM t"))
 }
 
-// E1: who writes what another has written meanwhile fails, and nothing of it stays.
+// E1: a transaction that writes what another one has written meanwhile fails, and nothing of it stays.
 func TestConflictingWriters(t *testing.T) {
 	e := openEngine(t)
 	a, b := openSession(t, e), openSession(t, e)
@@ -160,7 +160,7 @@ func TestSearchPath(t *testing.T) {
 	s.fails(t, "42P01", "SELECT a FROM two.t")
 }
 
-// A view over a table that is gone is an error of who asks it, and good again when the table is.
+// A query of a view over a table that is gone fails, and works again when the table is back.
 func TestViewsOverDroppedTables(t *testing.T) {
 	e := openEngine(t)
 	s, other := openSession(t, e), openSession(t, e)

@@ -127,7 +127,7 @@ func (g *grammar) meeting() string {
 		"SELECT x.k, count(*) AS n FROM T AS a JOIN U AS b ON EQ JOIN T AS x ON x.k = b.k LEFT JOIN U AS y ON y.k = x.k AND CA GROUP BY x.k",
 		"SELECT a.k, sum(x.n) AS s FROM T AS a JOIN (SELECT b.k, count(*) AS n FROM U AS b WHERE CB GROUP BY b.k) AS x ON x.k = a.k WHERE a.k > (SELECT min(b.k) FROM U AS b) GROUP BY a.k",
 		"SELECT a.k, VA FROM T AS a WHERE a.k IN (SELECT b.k FROM U AS b WHERE CB) OR EXISTS (SELECT 1 FROM U AS b WHERE EQ)",
-		"SELECT count(DISTINCT q.x) <= 2 AS ok FROM T AS a, (SELECT VB AS x FROM U AS b LIMIT 2) AS q", // whichever two: the same for everybody
+		"SELECT count(DISTINCT q.x) <= 2 AS ok FROM T AS a, (SELECT VB AS x FROM U AS b LIMIT 2) AS q", // any two, the same for all rows
 		"SELECT count(DISTINCT q.x) <= 1 AS ok FROM T AS a, (SELECT first(VB) AS x FROM U AS b) AS q WHERE CA",
 		"WITH q AS (SELECT VB AS x, row_number() OVER () AS r FROM U AS b) SELECT count(DISTINCT q.x) <= 1 AS ok FROM T AS a JOIN q ON q.r = 1 OR q.r < 1",
 		"SELECT max(n) AS m FROM (SELECT count(*) AS n FROM T AS a JOIN U AS b ON EQ GROUP BY a.k HAVING max(VB) IS NOT NULL) AS q",

@@ -157,7 +157,7 @@ func cell(a arrow.Array, i int) string {
 	return strings.Clone(a.ValueStr(i))
 }
 
-// innerCell tells text from what only looks like a NULL or like several values.
+// innerCell distinguishes text from what only looks like a NULL or like several values.
 func innerCell(a arrow.Array, i int) string {
 	s := cell(a, i)
 	if a.IsValid(i) && typeText(a.DataType()) == "utf8" {
@@ -309,7 +309,7 @@ const (
 	tooLong = "57014"
 )
 
-// within asks, and tells what took too long, should it be no cross join.
+// within asks, and reports what took too long unless it is a cross join.
 func within(sql string, ask func(context.Context) outcome) outcome {
 	ctx, cancel := context.WithTimeout(context.Background(), timeMax)
 	defer cancel()

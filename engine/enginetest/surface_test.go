@@ -286,7 +286,7 @@ func TestLooseAnswers(t *testing.T) {
 	}
 }
 
-// compare asks everybody; "" if all say what the twin says.
+// compare asks all sessions; "" if all answer as the twin does.
 func (f *surface) compare(q *question) string {
 	sql, args := q.sql()
 	want := f.twin.query(sql, args)
