@@ -17,6 +17,7 @@
 // of which no share is charged (Begin). Brief is what a statement has only while it is planned (TakeBriefly). The
 // source is where memory comes from beyond what clients may always have (DuckDB's queries), the room what it has given
 // so far.
+//
 // # Shares
 //
 // A session may hold no more than what stays free after it has taken: the dynamic threshold by which switches divide

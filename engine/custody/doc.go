@@ -37,6 +37,7 @@
 //	Book.mu is a leaf
 //
 // # What it does not do
+//
 // It has no clock, no goroutine and no I/O but that of the spaces that it wraps: the engine's janitor runs the rounds,
 // and applies their remedies. It does not know versions, pins or other processes: its caller names the holders.
 package custody

@@ -10,5 +10,6 @@
 // so that tests can stand between one user and the caches.
 //
 // # What it does not do
+//
 // It maps nothing (memregion) and does not decide when to flush (coherence).
 package fabric

@@ -13,6 +13,7 @@
 //     decompression, stays below the limit.
 //
 // # What it does not do
+//
 // It decodes no values: descriptor.ValidateData checks what lies in the buffers. A file that is altered between the
 // check and the reading is checked in vain.
 package ipcframe

@@ -32,6 +32,7 @@
 // remoteSpaces.mu are leaves: no call is made under them.
 //
 // # What it does not do
+//
 // It runs no SQL and does not decide where rows go (package placement, and the engine); it serves no calls (package
 // noderpc does, and the engine's guard lets callers in while it closes).
 package member

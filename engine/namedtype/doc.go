@@ -23,6 +23,7 @@
 // It has no locks.
 //
 // # What it does not do
+//
 // It plans nothing: a caller that can asks DuckDB of what types strings are (typing.Labels). It knows no temporary
 // types, which are DuckDB's.
 package namedtype

@@ -30,6 +30,7 @@
 // memregion's locks. Damage.mu and comparedOnce.mu are leaves.
 //
 // # What it does not do
+//
 // It does not decide which chunks a statement reads (engine), and rebuilds nothing (the engine's repair and reload). It
 // asks no node itself: the calls are given to it as functions.
 package reader

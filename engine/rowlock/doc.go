@@ -4,6 +4,7 @@
 //	SELECT FOR UPDATE ─► the rows that it returns ──────────────┘        └► HeldError: another has one of them
 //	                              again, under a newer snapshot  ◄── Owner.Wait ◄──┤  until that one ends
 //	                              again, without these           ◄── Owner.Held ◄──┘  SKIP LOCKED
+//
 // The catalog ensures that two transactions never both commit a change of one row (its K5), without this package.
 // Claims make the second transaction wait where the change would have been a failure at COMMIT. They are a process'
 // own: transactions of other nodes are not waited for.

@@ -25,6 +25,7 @@ import (
 //	tables that changed ─ chunks that are not full ─► compaction.Plan ─► a run
 //	        ▲                                                              │ read in place, written as a load does
 //	        └── until there is none ◄── a pause as long as that took ◄── commit: catalog's fold
+//
 // Of the nodes that are there one does it for each table. The new chunk lies where most of the old ones do, as far as
 // the table's placement lets it. Parts of a hash stay where they are, and so do chunks with an origin: they are rebuilt
 // as they were. Rows that are deleted when a run is read are left out; those that are deleted until it is committed are

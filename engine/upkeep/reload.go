@@ -29,6 +29,7 @@ import (
 //
 //	files, generator ─► all rows, in their order ─► those of the lost chunks ─► the same buffers? ─► one more replica of the chunk
 //	                                                                                 ✗ nothing has changed, an error says what differs
+//
 // A chunk that was rebuilt is the chunk that was lost, byte by byte: its checksums say so, and its number, its
 // statistics and its other replicas stay. If its node comes back with the original, that is one replica more, and one
 // of them is let go (see repair).

@@ -16,7 +16,9 @@ import (
 // Missing replicas are rebuilt in the background:
 //
 //	n2 dies ─ session ends ─ RepairAfter ─► another node makes what n2 had, at nodes that do not have it ─► n2 comes back: that goes again
+//
 // A chunk without a replica is rebuilt from where its rows came, if that is on record (see reload).
+//
 // Every node looks now and then, and knows for itself which nodes have been away for long. Of the nodes that are there
 // one does it for each table, so that it is not done twice; if two think that it is them, one commit succeeds (K5). A
 // node repairs the damage that it has found itself: the others do not know of it.

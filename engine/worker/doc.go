@@ -14,6 +14,7 @@
 // reads or not.
 //
 // # Words
+//
 // A worker is a process of a node that runs one statement at a time. An order is a message of the node to a worker, a
 // report one of the worker to the node. The window is the memory that they share beside the region. A result is stalled
 // when its worker waits for its reader. A crash is every end of a worker that the pool did not want: a signal, an exit,
