@@ -9,6 +9,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
@@ -45,6 +46,7 @@ type Catalog struct {
 	commits    uint64        // guarded by committing; makes commit tokens differ
 	broken     error         // guarded by committing; of a node that is alone: an outcome that is not known ends all commits
 	doubted    *commit       // guarded by committing; its outcome is not known yet
+	following  atomic.Bool   // the store's watch runs
 
 	identities struct {
 		sync.Mutex
@@ -321,7 +323,7 @@ func (c *Catalog) Revision() Revision {
 // Page implements Pages from the store; it also serves borrowers. A node that was given up, and does not know it yet,
 // has no leases any more: if a page of its snapshots is gone, no table is damaged.
 func (c *Catalog) Page(ctx context.Context, id PageID) ([]byte, error) {
-	item, ok, err := c.store.Get(ctx, keys.Page(id))
+	item, ok, err := store.GetImmutable(ctx, c.store, keys.Page(id))
 	if err != nil {
 		return nil, err
 	}

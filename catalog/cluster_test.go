@@ -389,6 +389,47 @@ func TestSilentWatch(t *testing.T) {
 	r.settle(now)
 }
 
+// K15: a snapshot that may be old is taken of what the node has heard, as long as that is not older, and states its age.
+// Nothing else is: not where the age is larger, or unknown because no watch runs.
+func TestSnapshotsOfAnAge(t *testing.T) {
+	r := newRack(t, 2)
+	defer r.close()
+	deaf, other := r.nodes[0], r.nodes[1]
+	now := map[string][]int64{}
+	other.append(other, "a", now)
+	take := func(most time.Duration) (*catalog.Snapshot, error) {
+		return deaf.catalog.Snapshot(ctx, catalog.Holder{MaxAge: most})
+	}
+	s, err := take(0)
+	require.NoError(t, err)
+	require.Zero(t, s.Age)
+	s.Close()
+	before := map[string][]int64{"a": slices.Clone(now["a"])}
+	silence := make(chan struct{})
+	deaf.handle.silence.Store(&silence)
+	other.append(other, "a", now)
+
+	deaf.handle.lag.Store(int64(2 * time.Second))
+	s, err = take(3 * time.Second)
+	require.NoError(t, err)
+	require.Equal(t, 2*time.Second, s.Age)
+	deaf.verify(rackSnapshot{s, before})
+	s.Close()
+	for _, most := range []time.Duration{0, time.Second} {
+		_, err = take(most)
+		require.ErrorIs(t, err, catalog.ErrBehind, "%v", most)
+	}
+	deaf.handle.silence.Store(nil)
+	close(silence)
+	require.Eventually(t, func() bool { return deaf.catalog.Revision() >= other.catalog.Revision() }, 10*time.Second, time.Millisecond)
+
+	deaf.stop()
+	<-deaf.ended
+	deaf.ended <- nil // which is what close waits for
+	deaf.handle.lag.Store(0)
+	require.Greater(t, deaf.catalog.Lag(), time.Hour, "no watch runs: a lag of the store's means nothing")
+}
+
 // A node that is given up while it waits for others to have seen it stops waiting: none will see it.
 func TestGivenUpBeforeItWasSeen(t *testing.T) {
 	r := newRack(t, 1)

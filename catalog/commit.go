@@ -30,8 +30,8 @@ type commit struct {
 	keeps   []keptKey         // versions that it keeps
 }
 
-// prepare computes what to write and checks that no other commit wrote it. It changes nothing. Of several
-// transactions those that cannot be committed leave the group.
+// prepare computes what to write and checks that no other commit wrote it. It changes nothing. Of several transactions
+// those that cannot be committed leave the group.
 func (g *group) prepare(ctx context.Context) (*commit, error) {
 	c := g.catalog
 	if c.broken != nil {
@@ -296,8 +296,8 @@ func (w *commit) relation(ctx context.Context, t *Transaction, name TableName) e
 	return w.newRelation(ctx, t, name, isTable || isView || isType)
 }
 
-// readers sees to it that no view is made over what is gone, and nothing goes below a view that was made since
-// (K10). A view leaves a mark at what it reads; a transaction that takes that away compares the mark.
+// readers sees to it that no view is made over what is gone, and nothing goes below a view that was made since (K10). A
+// view leaves a mark at what it reads; a transaction that takes that away compares the mark.
 func (w *commit) readers(t *Transaction) {
 	marked := map[TableID]bool{}
 	for name, id := range t.reads {

@@ -121,8 +121,8 @@ func (c *Contents) drop(name TableName) {
 	c.alike = c.alike.Without(hugetable.Folded(name))
 }
 
-// With is what one query sees that reads the results of its own parts beside the tables: the versions hide tables
-// of their names.
+// With is what one query sees that reads the results of its own parts beside the tables: the versions hide tables of
+// their names.
 func (c *Contents) With(versions ...*TableVersion) *Contents {
 	next := c.whole().clone()
 	for _, v := range versions {
@@ -324,8 +324,8 @@ func (c *Catalog) Moved() (*Contents, <-chan struct{}, error) {
 	return c.mu.current.contents, c.mu.moved.Wait(), c.mu.ended
 }
 
-// Applied is what this catalog knows now, without asking the store for news and without a lease: its chunks may go
-// at any time. It is for listings, not for statements that read rows.
+// Applied is what this catalog knows now, without asking the store for news and without a lease: its chunks may go at
+// any time. It is for listings, not for statements that read rows.
 func (c *Catalog) Applied() *Contents {
 	c.mu.Lock()
 	defer c.mu.Unlock()

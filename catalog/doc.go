@@ -12,15 +12,15 @@
 //	                                                              ▼       ▼
 //	                                                           chunk … chunk      descriptors: where the bytes lie
 //
-// A table version is immutable: pages of descriptors, in row order. A commit makes a new state of versions;
-// unchanged tables and full pages are shared between states. A snapshot leases a state. When a state is neither
-// current nor leased its versions lose it, pages without a version die, and the chunks of dead pages that are in no
-// other page are retired at the lender, which gives their memory back when the last pin goes.
+// A table version is immutable: pages of descriptors, in row order. A commit makes a new state of versions; unchanged
+// tables and full pages are shared between states. A snapshot leases a state. When a state is neither current nor
+// leased its versions lose it, pages without a version die, and the chunks of dead pages that are in no other page are
+// retired at the lender, which gives their memory back when the last pin goes.
 //
 // # Several nodes
 //
-// In a cluster every node has a catalog over the same store. Each follows the others' commits, by the store's
-// watch, and settles the memory of its own regions alone:
+// In a cluster every node has a catalog over the same store. Each follows the others' commits, by the store's watch,
+// and settles the memory of its own regions alone:
 //
 //	node a commits revision 9 ──► store ──► nodes b, c apply it; they report: "I read nothing older than 9"
 //	                                        the lender of what died by 9 retires it when all have said so
@@ -30,8 +30,8 @@
 // Commits of a node that come while one is on its way to the store, and only append and delete rows, are the next one
 // together: a group.
 //
-// A snapshot begins with a question to the store for its last commit, so that a client that heard of a commit
-// at one node sees it at every node. Nothing here decides by a clock: the store ends sessions, and a node knows by
+// A snapshot begins with a question to the store for its last commit, so that a client that heard of a commit at one
+// node sees it at every node. Nothing here decides by a clock: the store ends sessions, and a node knows by
 // Session.Check that its own may have ended.
 //
 // # Words
@@ -39,11 +39,10 @@
 // revision: the store's transaction counter, names a state · state: what one revision holds · version: one immutable
 // state of one table · page: up to 256 encoded descriptors, named by the hash of its content · chunk: a sealed record
 // batch · replica: one of the places where its bytes lie; all of them are the chunk's extents · carried: in a new page,
-// the extents that an
-// old one has too, because chunks were put behind theirs, or in the place of some, or replicas beside some · fold:
-// other chunks with the same rows in the place of a run of small ones · lease:
-// keeps a state; with or without a TTL · kept: a former version that its table keeps ·
-// pin: the lender's promise to a domain · garbage: pages in the store that no version has.
+// the extents that an old one has too, because chunks were put behind theirs, or in the place of some, or replicas
+// beside some · fold: other chunks with the same rows in the place of a run of small ones · lease: keeps a state; with
+// or without a TTL · kept: a former version that its table keeps · pin: the lender's promise to a domain · garbage:
+// pages in the store that no version has.
 //
 // # Parts
 //
@@ -83,6 +82,7 @@
 //	K14 a version that is kept (Table.Retention) is as a leased one: every state has it from the commit on by which another
 //	    took its place, until it is expired; a start adopts what it has. It goes with nothing but Expire, GiveUpAt, or a
 //	    commit that keeps more than the table does.
+//	K15 a snapshot is of the last commit, or, if its holder accepts that, at most so much older, and states it (Holder.MaxAge).
 //	K10 no view is made over a table or view that is dropped or renamed at the same time, or a table that gets other columns, nor is one dropped,
 //	    renamed or altered below it.
 //

@@ -53,8 +53,8 @@ func (c *Catalog) outcomeKey() string {
 	return keys.OutcomePrefix + c.options.Self.Name
 }
 
-// settleDoubt finds out what became of a commit that ended with ErrOutcomeUnknown, if there is one. One that
-// happened is seen as another node's would be; of one that did not the chunks are given back. Requires: committing.
+// settleDoubt finds out what became of a commit that ended with ErrOutcomeUnknown, if there is one. One that happened
+// is seen as another node's would be; of one that did not the chunks are given back. Requires: committing.
 func (c *Catalog) settleDoubt(ctx context.Context) error {
 	w := c.doubted
 	if w == nil || !c.shared() {

@@ -25,15 +25,20 @@ type doubtfulStore struct {
 	doubt   atomic.Pointer[doubt]
 	silence atomic.Pointer[chan struct{}] // no change is delivered before it is closed
 	short   atomic.Int64                  // what is left of the session; 0: enough
+	lag     atomic.Int64                  // of the watch, as the session states it
 }
 
 // Session lasts for as long as short leaves it.
-func (s *doubtfulStore) Session() store.Session { return shortSession{s.Memory.Session(), &s.short} }
+func (s *doubtfulStore) Session() store.Session {
+	return shortSession{s.Memory.Session(), &s.short, &s.lag}
+}
 
 type shortSession struct {
 	store.Session
-	left *atomic.Int64
+	left, lag *atomic.Int64
 }
+
+func (s shortSession) Lag() time.Duration { return time.Duration(s.lag.Load()) }
 
 func (s shortSession) Lasts(d time.Duration) error {
 	if left := s.left.Load(); left > 0 && d >= time.Duration(left) {

@@ -25,8 +25,8 @@ var followed = []string{"meta/commit", keys.SchemaPrefix, keys.TablePrefix, keys
 	keys.KeptPrefix, keys.SetPrefix, keys.RegionPrefix, keys.NodePrefix, keys.PresencePrefix}
 
 // Run follows the commits of the other nodes and reports to them what this one reads, until ctx is done or the node is
-// fenced off (ErrFenced): then it must restart. Without it nothing is committed in a cluster. Where no other
-// node shares the store it waits for ctx.
+// fenced off (ErrFenced): then it must restart. Without it nothing is committed in a cluster. Where no other node
+// shares the store it waits for ctx.
 func (c *Catalog) Run(ctx context.Context) error {
 	if !c.shared() {
 		<-ctx.Done()
@@ -55,7 +55,9 @@ func (c *Catalog) follow(ctx context.Context) error {
 		c.mu.Lock()
 		after := c.mu.applied
 		c.mu.Unlock()
+		c.following.Store(true)
 		err := c.store.Watch(ctx, followed, after, func(change store.Change) error { return c.applySurely(ctx, change) })
+		c.following.Store(false)
 		for err != nil && ctx.Err() == nil {
 			c.log("follow the other nodes' commits", err)
 			select {
@@ -81,8 +83,8 @@ type change struct {
 	own      *commit                              // of this catalog, if it made the change
 }
 
-// applySurely applies a change, which may take until the store can be read again. None is left out: chunks that
-// came by one change and died by the next would never be retired.
+// applySurely applies a change, which may take until the store can be read again. None is left out: chunks that came by
+// one change and died by the next would never be retired.
 func (c *Catalog) applySurely(ctx context.Context, seen store.Change) error {
 	for {
 		err := c.apply(ctx, seen)
@@ -488,8 +490,7 @@ func (c *Catalog) barrier(ctx context.Context) error {
 	return c.awaitApplied(ctx, item.Revision)
 }
 
-// awaitApplied returns when this node sees a revision. The store may fall silent at any moment, so the wait is
-// bounded.
+// awaitApplied returns when this node sees a revision. The store may fall silent at any moment, so the wait is bounded.
 func (c *Catalog) awaitApplied(ctx context.Context, revision Revision) error {
 	patience := time.NewTimer(c.options.Patience)
 	defer patience.Stop()

@@ -191,8 +191,8 @@ func (c *Contents) expiredAt(id TableID, now time.Time) (list []keptKey) {
 const expireMost = 64
 
 // Expire gives up the kept versions whose time is over at now, or of which there are more than their tables keep, of
-// one table, or of all (0). Time is passed in, so that what happens depends on nothing else. It returns how many
-// there were. Preconditions: in a cluster, Run is running.
+// one table, or of all (0). Time is passed in, so that what happens depends on nothing else. It returns how many there
+// were. Preconditions: in a cluster, Run is running.
 func (c *Catalog) Expire(ctx context.Context, id TableID, now time.Time) (int, error) {
 	contents := c.Applied()
 	if contents.kept.Len() == 0 {
@@ -205,8 +205,8 @@ func (c *Catalog) Expire(ctx context.Context, id TableID, now time.Time) (int, e
 	return len(list), c.giveUp(ctx, list)
 }
 
-// GiveUpAt gives up the kept versions of which an extent lies in a region of a node, and returns how many there
-// were of each table, by its name then. Preconditions: Run is running.
+// GiveUpAt gives up the kept versions of which an extent lies in a region of a node, and returns how many there were of
+// each table, by its name then. Preconditions: Run is running.
 func (c *Catalog) GiveUpAt(ctx context.Context, node string) (map[TableName]int, error) {
 	if err := c.barrier(ctx); err != nil {
 		return nil, fmt.Errorf("give up versions: %w", err)

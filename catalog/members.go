@@ -91,8 +91,8 @@ func (c *Catalog) register(ctx context.Context) error {
 // Registered is the revision at which this node was put on record; 0 if no other node shares the store.
 func (c *Catalog) Registered() Revision { return c.registered }
 
-// CheckFree reports whether no node of a cluster has the name: none runs under it, and none has left memory behind
-// that it will come back for.
+// CheckFree reports whether no node of a cluster has the name: none runs under it, and none has left memory behind that
+// it will come back for.
 func CheckFree(ctx context.Context, s store.Store, name string) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -187,8 +187,8 @@ func (c *Catalog) AwaitSeen(ctx context.Context) error {
 	return nil
 }
 
-// SetState says what this node is up to and returns when the others can know and Members shows it here. No snapshot
-// may be taken before this node is Online (K9). Preconditions: Run is running.
+// SetState says what this node is up to and returns when the others can know and Members shows it here. No snapshot may
+// be taken before this node is Online (K9). Preconditions: Run is running.
 func (c *Catalog) SetState(ctx context.Context, state MemberState) error {
 	if !c.shared() {
 		return nil
@@ -215,9 +215,9 @@ func (c *Catalog) Members() []Member {
 	return list
 }
 
-// Trust reports whether what was read from the regions under a snapshot may be handed out: this node still is a
-// member, and no lender restarted since, which may have overwritten what the snapshot saw. Call it after reading.
-// The node's own regions need no trust: it is their lender.
+// Trust reports whether what was read from the regions under a snapshot may be handed out: this node still is a member,
+// and no lender restarted since, which may have overwritten what the snapshot saw. Call it after reading. The node's
+// own regions need no trust: it is their lender.
 func (s *Snapshot) Trust(regions ...memregion.RegionID) error {
 	if s.trust == nil {
 		return nil
@@ -265,6 +265,14 @@ func (c *Catalog) Standing() error { return c.membership(c.store.Session().Check
 // stays reports whether this node stays a member for that long. What it promises to others must not outlive that: the
 // lenders of the cluster owe nothing to a node that is gone.
 func (c *Catalog) stays(d time.Duration) error { return c.membership(c.store.Session().Lasts(d)) }
+
+// Lag bounds how much older what this node sees is than the last commit, as far as it knows without asking.
+func (c *Catalog) Lag() time.Duration {
+	if c.shared() && !c.following.Load() {
+		return math.MaxInt64
+	}
+	return c.store.Session().Lag()
+}
 
 func (c *Catalog) membership(err error) error {
 	if err == nil {
@@ -315,11 +323,10 @@ func (c *Catalog) living(region memregion.RegionID) (living map[ExtentID]bool, c
 	return living, complete
 }
 
-// Abandon retires what was published in a region of this node and no version has: its commit never came, or its
-// version came and died while this node missed what others committed. It asks the store first, so that nothing is
-// taken for lost that this node has only not seen yet, and leaves the extents in place until no other node can read
-// a version that may have had them (K7). It returns those that it took. Preconditions: no
-// transaction is about to commit them.
+// Abandon retires what was published in a region of this node and no version has: its commit never came, or its version
+// came and died while this node missed what others committed. It asks the store first, so that nothing is taken for
+// lost that this node has only not seen yet, and leaves the extents in place until no other node can read a version
+// that may have had them (K7). It returns those that it took. Preconditions: no transaction is about to commit them.
 func (c *Catalog) Abandon(ctx context.Context, region memregion.RegionID, ids []ExtentID) ([]ExtentID, error) {
 	if err := c.barrier(ctx); err != nil {
 		return nil, err

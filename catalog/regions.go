@@ -175,13 +175,8 @@ func (c *Catalog) LiveExtents(ctx context.Context, visit func(LiveExtent) error)
 	if len(contents.families()) > 0 {
 		once = map[ExtentID]bool{}
 	}
-	for _, v := range contents.Tables() {
+	for _, v := range contents.everyVersion() {
 		if err := c.liveIn(ctx, v, once, visit); err != nil {
-			return err
-		}
-	}
-	for _, e := range contents.kept.All() {
-		if err := c.liveIn(ctx, e.version, once, visit); err != nil {
 			return err
 		}
 	}

@@ -14,8 +14,7 @@ type Commitment struct {
 	rows        map[TableName]*TableVersion // that it changes the rows of, as they become
 }
 
-// Changed lists the tables that the transaction changes, or makes, as they become, except those whose keys it has
-// kept.
+// Changed lists the tables that the transaction changes, or makes, as they become, except those whose keys it has kept.
 func (c *Commitment) Changed() iter.Seq[*TableVersion] {
 	return func(yield func(*TableVersion) bool) {
 		for name := range c.transaction.relation {

@@ -22,7 +22,7 @@ func (c *Catalog) Record(s *Snapshot) (*SnapshotRecord, error) {
 	if l == nil {
 		return nil, fmt.Errorf("record of a snapshot: %w", ErrLeaseOver)
 	}
-	r.TTL, r.Partial = l.Holder.TTL, l.Holder.Partial
+	r.TTL, r.Partial, r.Age = l.Holder.TTL, l.Holder.Partial, s.Age
 	for _, v := range s.Views() {
 		record, err := v.Encode()
 		if err != nil {
@@ -135,7 +135,7 @@ func NewRemoteSnapshot(r *SnapshotRecord, pages Pages, options RemoteOptions) (*
 	if release == nil {
 		release = func() {}
 	}
-	return &Snapshot{Contents: contents, lease: r.Lease, release: release}, nil
+	return &Snapshot{Contents: contents, Age: r.Age, lease: r.Lease, release: release}, nil
 }
 
 // all is what the record has.
@@ -223,8 +223,8 @@ func (c *Contents) Whole() error {
 // Sought are the names of tables that were looked for in a borrower's snapshot, for the next one to expect.
 func (s *Snapshot) Sought() []TableName { return s.fetched.Sought() }
 
-// Version gives the version of a table whose record another node sent: this catalog's own if it is the current one,
-// so that what was derived of that need not be derived again.
+// Version gives the version of a table whose record another node sent: this catalog's own if it is the current one, so
+// that what was derived of that need not be derived again.
 func (c *Catalog) Version(record []byte) (*TableVersion, error) {
 	v, err := hugetable.Decode(record, c.source)
 	if err != nil {

@@ -21,8 +21,8 @@ func (t *Transaction) Start() Savepoint {
 	return Savepoint{own: t.base, relation: map[TableName]bool{}, schema: map[string]bool{}}
 }
 
-// RollbackTo takes back what the transaction did since the savepoint. Chunks that it was handed since are discarded: now,
-// or, with keep, when the transaction ends or goes back to this savepoint or an earlier one again. Keep them while
+// RollbackTo takes back what the transaction did since the savepoint. Chunks that it was handed since are discarded:
+// now, or, with keep, when the transaction ends or goes back to this savepoint or an earlier one again. Keep them while
 // they may still be read.
 func (t *Transaction) RollbackTo(s Savepoint, keep bool) error {
 	if t.over {

@@ -8,11 +8,10 @@ import (
 	"github.com/csmsql/csmsql/catalog/store"
 )
 
-// A serializable transaction commits only if all that it has read is then as it was in its snapshot: it is as if it
-// had run, whole, at the moment of its commit (Kung and Robinson, On Optimistic Methods for Concurrency Control,
-// 1981; backward validation, by tables). What it has read are names: of tables, of views, and names that nothing
-// had. One that writes nothing needs none of it: it ran at the moment of its snapshot, and all commits are in one
-// order.
+// A serializable transaction commits only if all that it has read is then as it was in its snapshot: it is as if it had
+// run, whole, at the moment of its commit (Kung and Robinson, On Optimistic Methods for Concurrency Control, 1981;
+// backward validation, by tables). What it has read are names: of tables, of views, and names that nothing had. One
+// that writes nothing needs none of it: it ran at the moment of its snapshot, and all commits are in one order.
 
 // dependsMax bounds the names that a commit compares one by one; of more it compares the whole catalog. A store takes
 // only so many at once.

@@ -15,6 +15,8 @@ import (
 // Snapshot is what one query or transaction sees, under a lease that keeps every chunk of it in place (K2). Close it.
 type Snapshot struct {
 	*Contents
+	// Age bounds how much older it was than the last commit when it was taken; 0: it was the last one (Holder.MaxAge).
+	Age     time.Duration
 	lease   LeaseID
 	closing sync.Once
 	release func()
@@ -42,11 +44,15 @@ func (c *Catalog) Snapshot(ctx context.Context, holder Holder) (*Snapshot, error
 	if holder.Domain == "" {
 		holder.Domain = c.options.Domain
 	}
-	if err := c.barrier(ctx); err != nil {
-		return nil, fmt.Errorf("snapshot: %w", err)
+	age := c.Lag()
+	if age >= holder.MaxAge {
+		if err := c.barrier(ctx); err != nil {
+			return nil, fmt.Errorf("snapshot: %w", err)
+		}
+		age = 0
 	}
 	for {
-		s, contents, err := c.takeLease(holder)
+		s, contents, err := c.takeLease(holder, age)
 		if s != nil && holder.TTL > 0 && c.shared() {
 			if err := c.stays(holder.TTL); err != nil {
 				s.Close()
@@ -56,13 +62,8 @@ func (c *Catalog) Snapshot(ctx context.Context, holder Holder) (*Snapshot, error
 		if s != nil || err != nil {
 			return s, err
 		}
-		for _, v := range contents.tables.All() { // once, after the start
-			if err := c.loadExtents(ctx, v.version); err != nil {
-				return nil, fmt.Errorf("snapshot: %w", err)
-			}
-		}
-		for _, e := range contents.kept.All() {
-			if err := c.loadExtents(ctx, e.version); err != nil {
+		for _, v := range contents.everyVersion() { // once, after the start
+			if err := c.loadExtents(ctx, v); err != nil {
 				return nil, fmt.Errorf("snapshot: %w", err)
 			}
 		}
@@ -84,7 +85,7 @@ func (c *Catalog) Latest(ctx context.Context) (*Contents, error) {
 }
 
 // takeLease returns the contents instead of a snapshot if extents must be loaded first.
-func (c *Catalog) takeLease(holder Holder) (*Snapshot, *Contents, error) {
+func (c *Catalog) takeLease(holder Holder, age time.Duration) (*Snapshot, *Contents, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.closed {
@@ -109,7 +110,7 @@ func (c *Catalog) takeLease(holder Holder) (*Snapshot, *Contents, error) {
 	s.leases[holder.Domain]++
 	s.total++
 	id := l.ID
-	taken := &Snapshot{Contents: s.contents, lease: id, release: func() { _ = c.ReleaseLease(id) }}
+	taken := &Snapshot{Contents: s.contents, Age: age, lease: id, release: func() { _ = c.ReleaseLease(id) }}
 	if c.shared() {
 		seen := c.mu.applied
 		taken.trust = func(regions []memregion.RegionID) error { return c.trust(seen, regions) }

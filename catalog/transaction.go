@@ -325,9 +325,9 @@ func (t *Transaction) ReplaceFrom(name TableName, chunks []*Chunk, origin string
 // Truncate takes all rows away.
 func (t *Transaction) Truncate(name TableName) error { return t.Replace(name, nil) }
 
-// ReplaceChunks puts other chunks with the same rows in the place of some, by their number: copies that lie
-// elsewhere, or the same with other replicas. The transaction's own are the extents that come by it. All other
-// chunks stay as they are for every reader. An older version keeps what it has (K3).
+// ReplaceChunks puts other chunks with the same rows in the place of some, by their number: copies that lie elsewhere,
+// or the same with other replicas. The transaction's own are the extents that come by it. All other chunks stay as they
+// are for every reader. An older version keeps what it has (K3).
 func (t *Transaction) ReplaceChunks(ctx context.Context, name TableName, chunks map[int]Replacement) error {
 	take := func() (err error) {
 		for _, i := range slices.Sorted(maps.Keys(chunks)) {

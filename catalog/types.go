@@ -110,6 +110,8 @@ type Holder struct {
 	TTL time.Duration
 	// Partial: the holder asks for tables when it needs them (LeasedTables), so that its record has none.
 	Partial bool
+	// MaxAge is how much older than the last commit the snapshot may be, if the store need not be asked for that one.
+	MaxAge time.Duration
 }
 
 // Lease is a row of status output.
@@ -167,11 +169,11 @@ type Options struct {
 	// Self is this node's record: other nodes' catalogs use the same store, and Run must be running before anything is
 	// committed. It is put there for as long as the store's session lives. Nil: no other node uses the store.
 	Self *NodeRecord
-	// ReportInterval is the shortest time between reports to the others of what this node still reads, and so about
-	// how long they keep unused memory (default 200 ms).
+	// ReportInterval is the shortest time between reports to the others of what this node still reads, and so about how
+	// long they keep unused memory (default 200 ms).
 	ReportInterval time.Duration
-	// Patience is how long a snapshot waits for this node to see the last commit of all, when the store has
-	// answered and its watch is silent (default 5 s).
+	// Patience is how long a snapshot waits for this node to see the last commit of all, when the store has answered
+	// and its watch is silent (default 5 s).
 	Patience time.Duration
 	// Gone is called with every incarnation of another node that is over, after all that it committed is visible: what
 	// it published in this node's regions beyond Living is unowned.

@@ -3,11 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
-	"io"
-
-	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/snapshot"
 )
@@ -126,23 +124,11 @@ func (r *Rows) ahead(ctx context.Context, e *Engine) error {
 	if e.node == nil || e.node.Self == nil || fetch == nil || r.inPlace != nil {
 		return nil
 	}
-	first, err := fetch(ctx)
-	if err != nil && err != io.EOF {
+	following, drop, err := conform.Ahead(ctx, fetch)
+	if err != nil {
 		return err
 	}
-	r.fetch = func(ctx context.Context) (arrow.RecordBatch, error) {
-		if first == nil && err == nil {
-			return fetch(ctx)
-		}
-		batch := first
-		first = nil
-		return batch, err
-	}
-	r.onClose(func() {
-		if first != nil {
-			first.Release()
-			first = nil
-		}
-	})
+	r.fetch = following
+	r.onClose(drop)
 	return nil
 }

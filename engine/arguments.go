@@ -1,11 +1,6 @@
 package engine
 
 import (
-	"errors"
-	"slices"
-
-	pg "github.com/pganalyze/pg_query_go/v6"
-
 	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -17,27 +12,11 @@ func (st *Statement) arguments(args []any) ([]any, error) {
 	if len(args) != len(st.params) && (len(args) > 0 || st.plan != nil || st.planText != "" || st.unplanned) {
 		return nil, sqlerror.New("08P01", "the statement has %s and was given %d", counted.Of(len(st.params), "parameter"), len(args))
 	}
-	out := slices.Clone(args)
-	for i, arg := range args {
-		value, err := argument.Normalize(arg, st.params[i])
-		var refused *argument.Error
-		if errors.As(err, &refused) {
-			return nil, sqlerror.New(refused.State, "parameter $%d: %s", i+1, refused.Reason)
-		}
-		out[i] = value
-	}
-	if st.elsewhere != nil {
-		return out, nil // the worker does it
+	out, err := argument.NormalizeAll(args, st.params)
+	if err != nil || st.elsewhere != nil {
+		return out, err // the worker does the rest
 	}
 	return dialect.Arguments(st.params, out)
-}
-
-// treeOf is PostgreSQL's tree of a text, nil if only DuckDB understands it.
-func (st *Statement) treeOf(text string) *pg.ParseResult {
-	if text == st.parsed.Text && (st.parsed.Tree != nil || st.parsed.Syntax != nil) {
-		return st.parsed.Tree
-	}
-	return dialect.TreeOf(text)
 }
 
 // source is a text with what is known of it, if it is the statement's.

@@ -307,7 +307,7 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 		if err := s.refuseInherited(ctx, head.Query, schema, args, v); err != nil {
 			return err
 		}
-		schema = definition.DeclaredAs(schema, typing.Origins(head.Query, st.treeOf(head.Query), s.relations(v)))
+		schema = definition.DeclaredAs(schema, typing.Origins(head.Query, st.source(head.Query).Tree, s.relations(v)))
 		if schema, err = refresh.Declare(ctx, tx, s.viewTexts(v), head, schema); err != nil {
 			return err
 		}

@@ -96,7 +96,7 @@ func (st *Statement) planElsewhere(ctx context.Context, v *snapshot.View) (plann
 		return nil, false, err
 	}
 	if st.schema != nil {
-		st.origins = s.origins(st.parsed.Text, st.treeOf(st.parsed.Text), v, st.schema)
+		st.origins = s.origins(st.parsed.Text, st.source(st.parsed.Text).Tree, v, st.schema)
 	}
 	s.tellNotices(result)
 	st.elsewhere, st.planText, st.run = x, st.parsed.Text, st.readElsewhere
@@ -140,7 +140,7 @@ func (st *Statement) readElsewhere(ctx context.Context, args []any) (*Rows, erro
 	if err != nil || !s.mayLeave() {
 		return st.readHere(ctx, args)
 	}
-	v, err := s.pin(ctx)
+	v, err := s.pinRead(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -150,6 +150,7 @@ func (st *Statement) readElsewhere(ctx context.Context, args []any) (*Rows, erro
 	}
 	s.yield() // as above
 	started := time.Now()
+	s.noticeAge(v)
 	rows, err := st.beginElsewhere(ctx, v, encoded)
 	s.remember(st.parsed.Text, started, rows, err)
 	return rows, err

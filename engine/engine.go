@@ -298,21 +298,21 @@ func (e *Engine) RowLocks() rowlock.Usage { return e.transactions.Rows.Usage() }
 func (e *Engine) begin(s *catalog.Snapshot) *catalog.Transaction { return e.catalog.Begin(s) }
 
 // snapshot pins the tables as they are now. The caller releases the lease.
-func (e *Engine) snapshot(ctx context.Context) (*lease.Lease, error) {
+func (e *Engine) snapshot(ctx context.Context, maxAge time.Duration) (l *lease.Lease, age time.Duration, err error) {
 	if e.config.worker {
 		if l := e.borrower.Given(); l != nil {
-			return l, nil
+			return l, 0, nil
 		}
-		return nil, sqlerror.New("XX000", "the node has given the worker no snapshot")
+		return nil, 0, sqlerror.New("XX000", "the node has given the worker no snapshot")
 	}
 	if e.borrower != nil {
-		return e.borrower.Snapshot(ctx)
+		return e.borrower.Snapshot(ctx, maxAge)
 	}
-	s, err := e.catalog.Snapshot(ctx, catalog.Holder{Description: "session"})
+	s, err := e.catalog.Snapshot(ctx, catalog.Holder{Description: "session", MaxAge: maxAge})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return lease.New(s, nil), nil
+	return lease.New(s, nil), s.Age, nil
 }
 
 // trustworthy is lease.Trustworthy in this engine (E3).
@@ -391,7 +391,7 @@ func (e *Engine) attach(ctx context.Context, target string) error {
 	if e.config.worker {
 		return nil // its first statement comes with a snapshot
 	}
-	l, err := e.snapshot(ctx) // trouble shows at the start
+	l, _, err := e.snapshot(ctx, 0) // trouble shows at the start
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -291,8 +293,14 @@ func (s *Session) typeCalled(number uint64) (string, bool) {
 }
 
 // see pins what the next statement reads: the block's snapshot, or a fresh one; and has DuckDB look for names there. The caller releases it.
-func (s *Session) see(ctx context.Context) (*snapshot.View, error) {
-	v, err := s.pin(ctx)
+func (s *Session) see(ctx context.Context) (*snapshot.View, error) { return s.shown(s.pin(ctx)) }
+
+// seeRead is see for what only reads, as pinRead.
+func (s *Session) seeRead(ctx context.Context) (*snapshot.View, error) {
+	return s.shown(s.pinRead(ctx))
+}
+
+func (s *Session) shown(v *snapshot.View, err error) (*snapshot.View, error) {
 	if err == nil {
 		err = s.show(v)
 	}
@@ -300,8 +308,15 @@ func (s *Session) see(ctx context.Context) (*snapshot.View, error) {
 }
 
 // pin is see without the names: a plan that still stands needs none, and its caller does not wait for them.
-func (s *Session) pin(ctx context.Context) (*snapshot.View, error) {
-	v, err := s.pinShared(ctx)
+func (s *Session) pin(ctx context.Context) (*snapshot.View, error) { return s.pinWithin(ctx, 0) }
+
+// pinRead is pin for a statement that only reads: what it sees may be as old as setting.MaxStaleness allows.
+func (s *Session) pinRead(ctx context.Context) (*snapshot.View, error) {
+	return s.pinWithin(ctx, s.settings.Milliseconds(setting.MaxStaleness))
+}
+
+func (s *Session) pinWithin(ctx context.Context, maxAge time.Duration) (*snapshot.View, error) {
+	v, err := s.pinShared(ctx, maxAge)
 	if err == nil {
 		v.Own, err = s.temporaryNames(ctx)
 	}
@@ -309,10 +324,13 @@ func (s *Session) pin(ctx context.Context) (*snapshot.View, error) {
 }
 
 // pinShared is pin of what all sessions see.
-func (s *Session) pinShared(ctx context.Context) (*snapshot.View, error) {
+func (s *Session) pinShared(ctx context.Context, maxAge time.Duration) (*snapshot.View, error) {
 	if s.block != nil {
 		if err := s.settleRows(ctx); err != nil {
 			return nil, err
+		}
+		if s.block.MaxAge = maxAge; !s.block.modes.ReadOnly {
+			s.block.MaxAge = 0
 		}
 		if err := s.block.Start(ctx); err != nil {
 			return nil, err
@@ -323,17 +341,28 @@ func (s *Session) pinShared(ctx context.Context) (*snapshot.View, error) {
 				return nil, err
 			}
 		}
-		return s.seeing(s.block.Contents(), s.block.Lease.Hold(), nil), nil
+		v := s.seeing(s.block.Contents(), s.block.Lease.Hold(), nil)
+		v.Age = s.block.Age
+		return v, nil
 	}
 	if s.engine.node != nil && s.engine.node.Self != nil { // it may have to ask the cluster's store
 		s.turn.Pause()
 		defer s.turn.Resume()
 	}
-	l, err := s.engine.snapshot(ctx)
+	l, age, err := s.engine.snapshot(ctx, maxAge)
 	if err != nil {
 		return nil, err
 	}
-	return s.seeing(l.Snapshot.Contents, l, nil), nil
+	v := s.seeing(l.Snapshot.Contents, l, nil)
+	v.Age = age
+	return v, nil
+}
+
+// noticeAge tells the client if what it reads may be older than usual.
+func (s *Session) noticeAge(v *snapshot.View) {
+	if message := v.AgeNotice(); message != "" {
+		s.noticed(message, "")
+	}
 }
 
 // seeing is what a statement of the session sees of contents, and beside them; the lease is its.

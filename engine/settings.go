@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"strconv"
 	"strings"
 	"time"
 
@@ -34,9 +33,7 @@ func (s *Session) Timeout(name string) time.Duration {
 		return 0
 	}
 	defer s.life.Leave()
-	value, _, _ := s.settings.Value(name)
-	ms, _ := strconv.ParseInt(value, 10, 64) // all of them are in milliseconds
-	return time.Duration(ms) * time.Millisecond
+	return s.settings.Milliseconds(name)
 }
 
 // set runs a SET or RESET.

@@ -26,6 +26,7 @@ var effects = map[string]string{
 	"csm.dialect":                            "TestDialectOfASession",
 	"csm.disable":                            "TestDisableIsASetting",
 	"csm.distribute":                         "TestVerificationTravels",
+	"csm.max_staleness":                      "TestClusterLosesItsMajority",
 	"csm.session_memory":                     "TestShareOfSession",
 	"csm.shuffle":                            "TestShuffles",
 	"csm.verify":                             "TestVerificationOfASession",

@@ -387,7 +387,7 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 		_, disarm := s.settings.Arm()
 		defer disarm()
 	}
-	v, err := s.pin(ctx)
+	v, err := s.pinRead(ctx)
 	if err != nil {
 		return err
 	}
@@ -482,7 +482,7 @@ func (st *Statement) replan(ctx context.Context) (*snapshot.View, error) {
 	v := st.planned
 	if st.planned = nil; v == nil {
 		var err error
-		if v, err = s.pin(ctx); err != nil {
+		if v, err = s.pinRead(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -533,6 +533,7 @@ func (st *Statement) readOnce(ctx context.Context, args []any) (*Rows, error) {
 		return nil, planned.Outdated()
 	}
 	started := time.Now()
+	st.session.noticeAge(v)
 	rows, err := st.plan.execute(ctx, v, args)
 	st.session.remember(st.plan.text, started, rows, err)
 	return rows, err

@@ -130,7 +130,7 @@ func (s *Session) tableNamed(ctx context.Context, name statement.Name) (catalog.
 	if err != nil {
 		return catalog.TableName{}, err
 	}
-	l, err := s.engine.snapshot(ctx)
+	l, _, err := s.engine.snapshot(ctx, 0)
 	if err != nil {
 		return catalog.TableName{}, err
 	}

@@ -20,7 +20,9 @@ type Snapshot struct {
 	Revision store.Revision
 	Lease    LeaseID
 	// TTL is how long the lease lives without a renewal.
-	TTL     time.Duration
+	TTL time.Duration
+	// Age bounds how much older it was than the last commit when it was taken, if the borrower accepts an age.
+	Age     time.Duration
 	Schemas []string
 	// Partial: tables, and former versions, are asked for when they are needed; none is here.
 	Partial bool
@@ -35,7 +37,7 @@ type Snapshot struct {
 const (
 	snapshotFormat, snapshotRevision, snapshotLease, snapshotTTL    = 1, 2, 3, 4
 	snapshotSchemas, snapshotTables, snapshotViews, snapshotRegions = 5, 6, 7, 8
-	snapshotKept, snapshotTypes, snapshotPartial                    = 9, 10, 11
+	snapshotKept, snapshotTypes, snapshotPartial, snapshotAge       = 9, 10, 11, 12
 )
 
 // What a borrower accepts: a region takes more memory than any other item, whatever few bytes it comes in.
@@ -72,6 +74,9 @@ func (r *Snapshot) Encode() []byte {
 	if r.Partial {
 		w.Uint(snapshotPartial, 1)
 	}
+	if r.Age != 0 {
+		w.Int(snapshotAge, int64(r.Age))
+	}
 	return w.Buf
 }
 
@@ -103,6 +108,8 @@ func DecodeSnapshot(data []byte) (*Snapshot, error) {
 			r.Types = append(r.Types, m.Bytes())
 		case snapshotPartial:
 			r.Partial = m.Uint() != 0
+		case snapshotAge:
+			r.Age = time.Duration(m.Int())
 		case snapshotKept:
 			r.Kept = append(r.Kept, m.Bytes())
 		case snapshotRegions:

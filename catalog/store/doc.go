@@ -37,6 +37,7 @@
 //   - S7: nothing is committed through a handle after its session is over, whatever the process assumes
 //   - S8: after ErrUnknown, what a later Get or Scan of the same handle does not see never happens (a disk that failed
 //     under Bolt promises nothing)
+//   - S9: GetLocal finds nothing but what some revision had. It may miss a key, and it may find one that was deleted
 //
 // storetest holds every implementation to these, with a twin that is too naive to be wrong.
 //

@@ -164,6 +164,22 @@ type Store interface {
 	Close() error
 }
 
+// Local is a Store that can read what a copy of the records near to it has, which may be of any former revision.
+type Local interface {
+	// GetLocal returns the item of a key as some revision had it; false if it was not found, or nothing answered.
+	GetLocal(ctx context.Context, key string) (Item, bool)
+}
+
+// GetImmutable is Get for a key whose value is never another one: as long as a copy has it, no majority is asked.
+func GetImmutable(ctx context.Context, s Store, key string) (Item, bool, error) {
+	if near, is := s.(Local); is {
+		if item, found := near.GetLocal(ctx, key); found {
+			return item, true, nil
+		}
+	}
+	return s.Get(ctx, key)
+}
+
 // within reports whether the transaction is not larger than the limits.
 func (t Transaction) within(l Limits) error {
 	if n := len(t.Compares) + len(t.Deletes) + len(t.Puts); l.Operations > 0 && n > l.Operations {

@@ -28,7 +28,7 @@
 //
 // # Invariants
 //
-// Beside S1 to S8 of catalog/store, of which these are the means:
+// Beside S1 to S9 of catalog/store, of which these are the means:
 //
 //   - E1: every call ends within Options.Timeout or its context; a round within a third of the TTL
 //   - E2: Session.Check is nil only before (when the last proved renewal was sent) + TTL − margin by CLOCK_BOOTTIME,

@@ -142,6 +142,22 @@ func (s *Store) askHere(ctx context.Context, key string) (found []*mvccpb.KeyVal
 	return s.options.Member.read(try, key)
 }
 
+// GetLocal implements store.Local: any member answers, also one that has no leader.
+func (s *Store) GetLocal(ctx context.Context, key string) (store.Item, bool) {
+	if s.usable(ctx) != nil {
+		return store.Item{}, false
+	}
+	try, cancel := context.WithTimeout(ctx, s.options.Timeout/tries)
+	defer cancel()
+	stop := context.AfterFunc(s.living, cancel)
+	defer stop()
+	answer, err := s.client.Get(try, s.keys+key, clientv3.WithSerializable())
+	if err != nil || len(answer.Kvs) == 0 {
+		return store.Item{}, false
+	}
+	return s.item(answer.Kvs[0]), true
+}
+
 // tries is how many members a read can ask in its time: one that does not answer at all must not cost all of it.
 const tries = 3
 

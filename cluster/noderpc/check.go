@@ -135,6 +135,9 @@ func checkHolder(h catalog.Holder) error {
 	if err := checkText("description", h.Description, maxTextBytes); err != nil {
 		return err
 	}
+	if h.MaxAge < 0 {
+		return fmt.Errorf("an age of %v is negative", h.MaxAge)
+	}
 	if h.TTL == 0 {
 		return nil
 	}

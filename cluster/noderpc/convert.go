@@ -96,12 +96,12 @@ func decodeDescription(m *nodepb.Description) (Description, error) {
 
 func encodeHolder(h catalog.Holder) *nodepb.LeaseRequest {
 	return &nodepb.LeaseRequest{Domain: string(h.Domain), Description: text(h.Description, maxTextBytes),
-		Ttl: int64(h.TTL), Partial: h.Partial}
+		Ttl: int64(h.TTL), Partial: h.Partial, MaxAge: int64(h.MaxAge)}
 }
 
 func decodeHolder(m *nodepb.LeaseRequest) (catalog.Holder, error) {
 	h := catalog.Holder{Domain: coherence.Domain(m.GetDomain()), Description: m.GetDescription(),
-		TTL: time.Duration(m.GetTtl()), Partial: m.GetPartial()}
+		TTL: time.Duration(m.GetTtl()), Partial: m.GetPartial(), MaxAge: time.Duration(m.GetMaxAge())}
 	if err := checkHolder(h); err != nil {
 		return catalog.Holder{}, badArgument("lease: %v", err)
 	}

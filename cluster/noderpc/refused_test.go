@@ -154,6 +154,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	refuse(t, failed(decodeHolder), "control characters", &nodepb.LeaseRequest{Domain: escape})
 	refuse(t, failed(decodeHolder), "description has", &nodepb.LeaseRequest{Description: longText})
 	refuse(t, failed(decodeHolder), "not between", &nodepb.LeaseRequest{Ttl: 1}, &nodepb.LeaseRequest{Ttl: -1})
+	refuse(t, failed(decodeHolder), "negative", &nodepb.LeaseRequest{MaxAge: -1})
 
 	check := func(r LoadRequest) error { return r.check() }
 	load := func(alter func(*LoadRequest)) LoadRequest {

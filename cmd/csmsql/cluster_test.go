@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"os"
@@ -140,6 +141,20 @@ func TestClusterLosesItsMajority(t *testing.T) {
 	tx, err := c.connect(t).BeginTx(deadline(t), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 	require.NoError(t, err)
 	require.Equal(t, 300001, rowsOf(t, tx, "SELECT count(*) FROM t WHERE a >= 0"))
+	var notices []string
+	config, err := pgx.ParseConfig(c.url())
+	require.NoError(t, err)
+	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { notices = append(notices, n.Message) }
+	aged, err := pgx.ConnectConfig(deadline(t), config)
+	require.NoError(t, err)
+	defer aged.Close(context.Background())
+	own := "SELECT count(*) FROM own"
+	for _, sql := range []string{
+		"CREATE TABLE own WITH (placement = 'rows(c)') AS SELECT range AS a FROM range(1000)", "SET csm.max_staleness = '1h'",
+	} {
+		_, err := aged.Exec(deadline(t), sql)
+		require.NoError(t, err)
+	}
 	f.kill("b")
 	// b's memory can still be read, and c is sure of its own session for a while yet.
 	require.Equal(t, 300001, rowsOf(t, tx, "SELECT count(*) FROM t WHERE a >= 0"))
@@ -149,6 +164,12 @@ func TestClusterLosesItsMajority(t *testing.T) {
 	require.Equal(t, "57P03", failure.Code)
 	require.Contains(t, failure.Message, "has no majority")
 	require.Equal(t, 1, rowsOf(t, tx, "SELECT count(*) FROM t WHERE a = 299999"), "an open transaction reads on")
+	var count int
+	require.NoError(t, aged.QueryRow(deadline(t), own).Scan(&count), "a session that accepts older rows asks nothing of etcd")
+	require.Equal(t, 1000, count)
+	_, err = aged.Exec(deadline(t), "DELETE FROM own")
+	require.ErrorAs(t, err, &failure)
+	require.Equal(t, "57P03", failure.Code, "what writes asks")
 	out, errOut, code := c.csmsql(t, "", "cluster", "status")
 	require.Zero(t, code, errOut)
 	require.Contains(t, out, "it does not know all, and shows what it last heard")
@@ -156,6 +177,14 @@ func TestClusterLosesItsMajority(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return rowsOf(t, tx, "SELECT count(*) FROM csm.nodes WHERE self AND name = 'c' AND state = 'unsure'") == 1
 	}, patience, 50*time.Millisecond, "what it promised the cluster to ask for is over, and it says so")
+	require.NoError(t, aged.QueryRow(deadline(t), own).Scan(&count), "its own memory is its own")
+	require.Equal(t, 1000, count)
+	require.NotEmpty(t, notices)
+	require.Regexp(t, `^the rows may be up to \d+(m\d+)?(\.\d)?s older than the last commit: the cluster's etcd`, notices[len(notices)-1])
+	_, err = aged.Exec(deadline(t), "SET csm.max_staleness = '1s'")
+	require.NoError(t, err)
+	require.ErrorAs(t, aged.QueryRow(deadline(t), own).Scan(&count), &failure)
+	require.Equal(t, "57P03", failure.Code, "they are older than that by now")
 
 	f.serve("b")
 	require.Eventually(t, func() bool {

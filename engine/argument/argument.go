@@ -1,14 +1,17 @@
 package argument
 
 import (
+	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Error is a value that cannot be passed.
@@ -21,6 +24,20 @@ func (e *Error) Error() string { return e.Reason }
 
 func failure(state, format string, args ...any) error {
 	return &Error{State: state, Reason: fmt.Sprintf(format, args...)}
+}
+
+// NormalizeAll is Normalize for all parameters of a statement. An error names the parameter.
+func NormalizeAll(values []any, wanted []duckdb.ParameterType) ([]any, error) {
+	out := slices.Clone(values)
+	for i, value := range values {
+		normal, err := Normalize(value, wanted[i])
+		var refused *Error
+		if errors.As(err, &refused) {
+			return nil, sqlerror.New(refused.State, "parameter $%d: %s", i+1, refused.Reason)
+		}
+		out[i] = normal
+	}
+	return out, nil
 }
 
 // Normalize gives the value as the engine passes it on, for a parameter of the type that the statement wants. Errors:

@@ -201,28 +201,28 @@ func (r *Borrower) mapRegion(owner string, spec memregion.Spec, trusted coherenc
 	return r.reader.AddOf(owner, view, trusted)
 }
 
-// Snapshot leases the tables as they are at the node now. While nothing was committed there, statements share one
-// lease.
-func (r *Borrower) Snapshot(ctx context.Context) (*lease.Lease, error) {
+// Snapshot leases the tables as they are at the node now, or were at most maxAge ago; it returns how old they may be.
+// While nothing was committed there, statements share one lease.
+func (r *Borrower) Snapshot(ctx context.Context, maxAge time.Duration) (*lease.Lease, time.Duration, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return nil, lifetime.Closed
+		return nil, 0, lifetime.Closed
 	}
-	taken, err := r.take(ctx)
+	taken, err := r.take(ctx, maxAge)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	r.used = time.Now()
 	keeper, id := r.keeper, taken.ID()
 	if r.current != nil && r.current.Snapshot.Revision() == taken.Record.Revision && r.current.Snapshot.Err() == nil &&
 		keeper.Valid(r.current.Snapshot.Lease()) {
 		keeper.Release(id)
-		return r.current.Hold(), nil
+		return r.current.Hold(), taken.Record.Age, nil
 	}
 	if err := r.knowRegions(ctx, taken.Record.Regions); err != nil {
 		keeper.Release(id)
-		return nil, err
+		return nil, 0, err
 	}
 	if r.current != nil {
 		r.sought = r.current.Snapshot.Sought()
@@ -238,18 +238,19 @@ func (r *Borrower) Snapshot(ctx context.Context) (*lease.Lease, error) {
 	snapshot, err := catalog.NewRemoteSnapshot(taken.Record, client, options)
 	if err != nil {
 		keeper.Release(id)
-		return nil, err
+		return nil, 0, err
 	}
 	r.forget()
 	r.current = lease.New(snapshot, func() error { return cmp.Or(snapshot.Err(), keeper.Check(id)) })
 	r.timer = time.AfterFunc(idleLease, r.forgetIdle)
-	return r.current.Hold(), nil
+	return r.current.Hold(), taken.Record.Age, nil
 }
 
 // take leases from the node; from its next process, if it was started again. Requires mu.
-func (r *Borrower) take(ctx context.Context) (noderpc.Lease, error) {
+func (r *Borrower) take(ctx context.Context, maxAge time.Duration) (noderpc.Lease, error) {
 	holder := catalog.Holder{
 		Domain: r.domain, Description: fmt.Sprintf("%s (process %d)", os.Args[0], os.Getpid()), Partial: true,
+		MaxAge: maxAge,
 	}
 	taken, err := r.client.Lease(ctx, holder)
 	if lost(err) {

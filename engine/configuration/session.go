@@ -3,7 +3,9 @@ package configuration
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/zone"
@@ -88,6 +90,13 @@ func (s *Session) Value(name string) (value string, known *setting.Setting, err 
 		return value, known, nil
 	}
 	return "", nil, setting.Unknown(name)
+}
+
+// Milliseconds is a setting's value, if that is its base unit.
+func (s *Session) Milliseconds(name string) time.Duration {
+	value, _, _ := s.Value(name)
+	ms, _ := strconv.ParseInt(value, 10, 64)
+	return time.Duration(ms) * time.Millisecond
 }
 
 // Reset is the value that RESET brings back.

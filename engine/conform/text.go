@@ -45,6 +45,30 @@ func Once(batch arrow.RecordBatch) func(context.Context) (arrow.RecordBatch, err
 	}
 }
 
+// Ahead fetches the first batch. next gives that, then what fetch does; drop releases it if it was not taken.
+func Ahead(ctx context.Context, fetch func(context.Context) (arrow.RecordBatch, error)) (
+	next func(context.Context) (arrow.RecordBatch, error), drop func(), err error) {
+	first, err := fetch(ctx)
+	if err != nil && err != io.EOF {
+		return nil, nil, err
+	}
+	taken := false
+	next = func(ctx context.Context) (arrow.RecordBatch, error) {
+		if taken && err == nil {
+			return fetch(ctx)
+		}
+		taken = true
+		return first, err
+	}
+	drop = func() {
+		if !taken && first != nil {
+			first.Release()
+		}
+		taken = true
+	}
+	return next, drop, nil
+}
+
 // AllLines are those of batches up to io.EOF, which are released.
 func AllLines(next func() (arrow.RecordBatch, error)) (lines []string, err error) {
 	for {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
@@ -18,8 +19,8 @@ import (
 // Inspector inspects the chunks that one process can read. Its calls are inside of the engine's lifetime.
 type Inspector struct {
 	Reader *reader.Reader
-	// Snapshot pins the tables as they are now.
-	Snapshot func(context.Context) (*lease.Lease, error)
+	// Snapshot pins the tables as they are, or were at most maxAge ago, and returns how old they may be.
+	Snapshot func(ctx context.Context, maxAge time.Duration) (*lease.Lease, time.Duration, error)
 	Log      *slog.Logger
 }
 
@@ -100,7 +101,7 @@ func (i *Inspector) Prefault(ctx context.Context, progress func(noderpc.Progress
 // Each visits the chunks of one snapshot's tables, or of the named ones; begin (or nil) is called with every table.
 func (i *Inspector) Each(ctx context.Context, names []catalog.TableName, visit Visit,
 	begin func(*catalog.TableVersion)) error {
-	s, err := i.Snapshot(ctx)
+	s, _, err := i.Snapshot(ctx, 0)
 	if err != nil {
 		return err
 	}

@@ -2,8 +2,10 @@ package snapshot
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/positions"
@@ -46,8 +48,22 @@ type View struct {
 	Refused error
 	// Zone is the session's time zone.
 	Zone string
+	// Age bounds how much older the contents were than the last commit when they were pinned; 0: they were the last.
+	Age time.Duration
 	// Own are the session's temporary tables and views, which hide what is called the same.
 	Own Temporary
+}
+
+// noticedAge is the least age that clients are notified of. A node hears from its cluster's store every second.
+const noticedAge = 3 * time.Second
+
+// AgeNotice is for the client of a statement that reads contents of an unusual age; empty: they are not.
+func (v *View) AgeNotice() string {
+	if v.Age < noticedAge {
+		return ""
+	}
+	return fmt.Sprintf("the rows may be up to %v older than the last commit: the cluster's etcd has not been heard of since",
+		v.Age.Round(100*time.Millisecond))
 }
 
 // Release ends the use of the view. v may be nil.

@@ -56,7 +56,7 @@ func (t *Transaction) Lock(ctx context.Context, list ...Locking) (err error) {
 	if t.rows.Claims() == claims {
 		return nil
 	}
-	now, err := t.node.Snapshot(ctx) // others may have changed them since ours, and have ended
+	now, _, err := t.node.Snapshot(ctx, 0) // others may have changed them since ours, and have ended
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/account"
@@ -14,8 +15,9 @@ import (
 
 // Node is what the transactions of one node have in common.
 type Node struct {
-	Rows     *rowlock.Locks
-	Snapshot func(ctx context.Context) (*lease.Lease, error)
+	Rows *rowlock.Locks
+	// Snapshot gives one that is at most so much older than the last commit, and how old it may be.
+	Snapshot func(ctx context.Context, maxAge time.Duration) (*lease.Lease, time.Duration, error)
 	Begin    func(*catalog.Snapshot) *catalog.Transaction
 }
 
@@ -30,6 +32,8 @@ type Transaction struct {
 	// Proposes: it has an INSERT … ON CONFLICT or a MERGE that inserts, for which a key that others have committed
 	// meanwhile is a lost race.
 	Proposes bool
+	// MaxAge is how much older than the last commit its next snapshot may be, Age how old the present one may have been.
+	MaxAge, Age time.Duration
 
 	node  *Node
 	stale bool // the next to look sees a newer snapshot
@@ -65,7 +69,7 @@ func (t *Transaction) Start(ctx context.Context) error {
 		return nil
 	}
 	ended := t.node.Rows.Ended() // before: what has ended by now is seen
-	to, err := t.node.Snapshot(ctx)
+	to, age, err := t.node.Snapshot(ctx, t.MaxAge)
 	if err != nil {
 		return err
 	}
@@ -77,7 +81,7 @@ func (t *Transaction) Start(ctx context.Context) error {
 		}
 		t.Lease.Release()
 	}
-	t.Lease, t.ended, t.stale = to, ended, false
+	t.Lease, t.Age, t.ended, t.stale = to, age, ended, false
 	if moved {
 		return t.countAll()
 	}
@@ -198,7 +202,7 @@ func (t *Transaction) Claim(ctx context.Context, since *catalog.Contents) error 
 	if t.rows.Claims() == 0 || t.node.Rows.Ended() == t.ended {
 		return nil
 	}
-	now, err := t.node.Snapshot(ctx)
+	now, _, err := t.node.Snapshot(ctx, 0)
 	if err != nil {
 		return err
 	}

@@ -144,7 +144,8 @@ var ofConversation = map[string]bool{
 	"application_name": true, "client_min_messages": true, "statement_timeout": true, "lock_timeout": true,
 	"idle_in_transaction_session_timeout": true, "idle_session_timeout": true, "log_statement": true, "log_min_messages": true,
 	"log_min_duration_statement": true, "client_encoding": true, setting.SessionMemory: true,
-	setting.Dialect: true, // the text is translated
+	setting.MaxStaleness: true, // the snapshot is the node's
+	setting.Dialect:      true, // the text is translated
 }
 
 // SettingsOfAnswers are those of a session's values that go with its queries; nil: none.

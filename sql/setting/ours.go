@@ -7,6 +7,7 @@ const (
 	Dialect         = "csm.dialect"
 	Disable         = "csm.disable"
 	SessionMemory   = "csm.session_memory"
+	MaxStaleness    = "csm.max_staleness"
 	Verify          = "csm.verify"
 	TimeZone        = "timezone"
 	PlanCacheMode   = "plan_cache_mode"
@@ -44,6 +45,11 @@ func ours() []*Setting {
 			Name: "csm.session_memory", Kind: Integer, Unit: "kB", Context: "user", Category: "Customized Options", Default: "0", Min: "0", Max: "2147483647",
 			Short: "Bounds what the session makes the node keep: messages, statements, plans, portals, answers, rows of COPY.",
 			Extra: "0 is what the node grants: half of what is free for its clients, however much --memory is.", Policy: Kept,
+		},
+		{
+			Name: MaxStaleness, Kind: Integer, Unit: "ms", Context: "user", Category: "Customized Options", Default: "0", Min: "0", Max: "2147483647",
+			Short: "Lets queries of a cluster see rows this much older than the last commit, without asking etcd for that one.",
+			Extra: "0 is none: every query sees each commit that was acknowledged before it. Statements that write always do.", Policy: Kept,
 		},
 		{Name: "csm.disable", Kind: String, Context: "user", Category: "Customized Options", Short: optimization.Description(), Policy: Kept},
 	}

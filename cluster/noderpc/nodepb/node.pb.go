@@ -546,7 +546,9 @@ type LeaseRequest struct {
 	Description string                 `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	Ttl         int64                  `protobuf:"varint,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// The snapshot's record needs no tables: they are asked for.
-	Partial       bool `protobuf:"varint,4,opt,name=partial,proto3" json:"partial,omitempty"`
+	Partial bool `protobuf:"varint,4,opt,name=partial,proto3" json:"partial,omitempty"`
+	// How much older than the last commit the snapshot may be, in nanoseconds.
+	MaxAge        int64 `protobuf:"varint,5,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -607,6 +609,13 @@ func (x *LeaseRequest) GetPartial() bool {
 		return x.Partial
 	}
 	return false
+}
+
+func (x *LeaseRequest) GetMaxAge() int64 {
+	if x != nil {
+		return x.MaxAge
+	}
+	return 0
 }
 
 type LeaseResponse struct {
@@ -3083,12 +3092,13 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\x05start\x18\b \x01(\x03R\x05start\"O\n" +
 	"\bFrontend\x12)\n" +
 	"\x10socket_directory\x18\x01 \x01(\fR\x0fsocketDirectory\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"t\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"\x8d\x01\n" +
 	"\fLeaseRequest\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x10\n" +
 	"\x03ttl\x18\x03 \x01(\x03R\x03ttl\x12\x18\n" +
-	"\apartial\x18\x04 \x01(\bR\apartial\"o\n" +
+	"\apartial\x18\x04 \x01(\bR\apartial\x12\x17\n" +
+	"\amax_age\x18\x05 \x01(\x03R\x06maxAge\"o\n" +
 	"\rLeaseResponse\x12\x1a\n" +
 	"\bsnapshot\x18\x01 \x01(\fR\bsnapshot\x120\n" +
 	"\x05lease\x18\x02 \x01(\v2\x1a.csmsql.node.v1.LeaseTokenR\x05lease\x12\x10\n" +
