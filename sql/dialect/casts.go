@@ -292,7 +292,7 @@ func isNumeric(kind lex.Token) bool { return kind.IsAny("numeric", "decimal", "d
 
 var (
 	wholeNumber  = regexp.MustCompile(`^\s*[-+]?[0-9]+\s*$`)
-	plainNumber  = regexp.MustCompile(`^\s*[-+]?(?:[0-9]+(?:\.([0-9]*))?|\.([0-9]+))\s*$`)
+	plainNumber  = regexp.MustCompile(`^\s*[-+]?([0-9]*)(?:\.([0-9]*))?(?:[eE]([-+]?[0-9]{1,4}))?\s*$`)
 	withoutZeros = regexp.MustCompile(`^(\d{4}-\d{1,2}-\d{1,2}[ T]\d{1,2}:\d{2})([-+]\d{2}(?::?\d{2})?|Z)$`)
 	isoInterval  = regexp.MustCompile(`^P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?` +
 		`(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$`)
@@ -327,6 +327,22 @@ var dateLayouts = []string{
 	"20060102", "Jan 2, 2006", "January 2, 2006", "2-Jan-2006", "2 Jan 2006", "Jan 2 2006", "2 January 2006",
 }
 
+// digitsBehindPoint is how many digits a number has behind its point, as PostgreSQL's numeric keeps them; false: it is
+// none, or none that a decimal of 38 digits holds exactly.
+func digitsBehindPoint(value string) (int, bool) {
+	m := plainNumber.FindStringSubmatch(value)
+	if m == nil || m[1]+m[2] == "" {
+		return 0, false
+	}
+	if m[3] == "" {
+		return min(len(m[2]), 38), true
+	}
+	exponent, _ := strconv.Atoi(m[3])
+	behind := max(len(m[2])-exponent, 0)
+	before := max(len(strings.TrimLeft(m[1], "0"))+exponent, 0)
+	return behind, before+behind <= 38
+}
+
 // literal reads a string of which the text says what type it is; alone: without digits. What it gives, if anything, is
 // to stand for the type.
 func (r *translation) literal(t, kind lex.Token, alone bool) (by string) {
@@ -339,8 +355,8 @@ func (r *translation) literal(t, kind lex.Token, alone bool) (by string) {
 	case integerNames[name] != "" && alone && !wholeNumber.MatchString(value):
 		r.refuse(t, "22P02", "invalid input syntax for type "+integerNames[name]+": "+strconv.Quote(value), "")
 	case isNumeric(kind) && alone && !strings.Contains(value, "_"):
-		if m := plainNumber.FindStringSubmatch(value); m != nil {
-			return "DECIMAL(38, " + strconv.Itoa(min(len(m[1]+m[2]), 38)) + ")"
+		if digits, ok := digitsBehindPoint(value); ok {
+			return "DECIMAL(38, " + strconv.Itoa(digits) + ")"
 		}
 		return "double precision"
 	case strings.Contains(value, "_") && (isNumeric(kind) || kind.IsAny(floats...)):

@@ -405,7 +405,9 @@ func (r *translation) operand(at int, in clause) (end int, is constant) {
 		case (after.Is("(") || after.Is("varying") || name == "bit") && r.mayCut(t):
 			end = r.typedString(t)
 		case after.Kind == lex.String && after.Start > t.End():
-			r.literal(after, t, true)
+			if by := r.literal(after, t, true); by != "" {
+				r.replace(t.Start, t.End(), by)
+			}
 			r.float(t)
 			end = r.intervalFields(name, after.End())
 		case name == "array" && after.Is("["):

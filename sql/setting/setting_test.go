@@ -25,7 +25,7 @@ func TestEverySettingIsThere(t *testing.T) {
 			require.Contains(t, []string{"internal", "postmaster", "sighup"}, s.Context, s.Name)
 		}
 	}
-	require.Len(t, setting.All(), 352+6+7+9)
+	require.Len(t, setting.All(), 352+6+8+9)
 	require.Equal(t, 167+1, server) // is_superuser is hidden
 }
 

@@ -49,3 +49,6 @@ func Edited(text string, pairs [][2]string, position int) (string, int) {
 func NumericLiterals(tree *pg.ParseResult, sql string) string {
 	return rewrite(sql, numericLiterals(tree, sql)).given
 }
+
+// MayHaveNumerics is the look at a text that is taken first.
+func MayHaveNumerics(sql string) bool { return mayHaveNumerics(sql) }

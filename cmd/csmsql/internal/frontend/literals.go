@@ -17,7 +17,13 @@ import (
 
 // mayHaveNumerics reports whether a statement may have something to rewrite. It is cheap.
 func mayHaveNumerics(sql string) bool {
-	return strings.Contains(sql, "numeric") || strings.Contains(sql, "NUMERIC")
+	const word = "numeric"
+	for i := 0; i+len(word) <= len(sql); i++ {
+		if sql[i]|0x20 == word[0] && strings.EqualFold(sql[i:i+len(word)], word) {
+			return true
+		}
+	}
+	return false
 }
 
 // numericLiterals are the replacements that give literals their digits.
