@@ -92,7 +92,7 @@ func (st *Statement) copyToArrow(ctx context.Context, head *statement.Copy, text
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.see(ctx)
+	v, err := s.seeRead(ctx)
 	if err != nil {
 		return nil, err
 	}

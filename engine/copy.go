@@ -44,7 +44,7 @@ func (st *Statement) Copy() *statement.Copy {
 
 func (st *Statement) prepareCopyTo(ctx context.Context, head *statement.Copy) error {
 	s := st.session
-	v, err := s.see(ctx)
+	v, err := s.seeRead(ctx)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (st *Statement) prepareCopyTo(ctx context.Context, head *statement.Copy) er
 // copyToFile lets DuckDB write the file, if the session may.
 func (st *Statement) copyToFile(ctx context.Context, head *statement.Copy, text string) (*Rows, error) {
 	s := st.session
-	v, err := s.see(ctx)
+	v, err := s.seeRead(ctx)
 	if err != nil {
 		return nil, err
 	}

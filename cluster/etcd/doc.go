@@ -39,6 +39,7 @@
 //     fails (S8)
 //   - E5: a watch applies revisions in order, whole and once; a broken stream begins again at the position
 //   - E6: nothing waits in a queue without a bound: a watch whose apply is slow is not read, and etcd waits
+//   - E7: a full member makes room by itself and disarms the alarm, if 80 % of its quota hold what is in use
 //
 // # Errors
 //
@@ -59,8 +60,8 @@
 //
 // # Goroutines and locks
 //
-// One goroutine in a Store (rounds), one in a Server (it waits for its end), both joined by Close; a Watch runs in its
-// caller's. No lock is held over a call. fence.settling is a token: its holder writes the fence, the others wait for
+// One goroutine in a Store (rounds), two in a Server (it waits for its end, and looks after its database), joined by
+// Close; a Watch runs in its caller's. No lock is held over a call. fence.settling is a token: its holder writes the fence, the others wait for
 // it.
 //
 //	session.mu → watching.mu;  fence.mu, Server.mu: alone

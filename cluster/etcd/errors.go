@@ -69,7 +69,8 @@ func (s *Store) unknown(cause error) *Error {
 	}
 }
 
-const hintFull = "Compact and defragment etcd's database, or raise its quota; then disarm the alarm (etcdctl alarm disarm)."
+const hintFull = "A node that runs etcd makes room by itself, if there is any: try again in a minute, or restart it with a larger " +
+	"--etcd-quota. Compact and defragment an etcd of your own, and disarm its alarm (etcdctl alarm disarm)."
 
 func unknownHint(cause error) string {
 	if errors.Is(cause, rpctypes.ErrNoSpace) {

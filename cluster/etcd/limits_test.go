@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -163,4 +165,66 @@ func TestNoMemberThere(t *testing.T) {
 	cancel()
 	_, err = etcd.Open(cancelled, etcd.Options{Endpoints: []string{silent}})
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// lockedBuffer is a log that is read while it is written.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// E7: a member whose database is full makes room by itself where former revisions took it. Where the catalog is that large
+// it says what helps, and a larger quota does.
+func TestFullDatabaseIsHealed(t *testing.T) {
+	t.Parallel()
+	var log lockedBuffer
+	options := etcd.ServerOptions{
+		Directory: filepath.Join(t.TempDir(), "healed"), Name: "healed", ListenClient: "127.0.0.1:0", QuotaBytes: 1 << 20,
+		Maintenance: 50 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil)),
+	}
+	server := serve(t, options)
+	s, err := etcd.Open(ctx, etcd.Options{Endpoints: []string{server.Endpoint()}, SessionTTL: etcd.MinSessionTTL})
+	require.NoError(t, err)
+	write := func(s *etcd.Store, key string) error {
+		_, err := s.Commit(ctx, store.Transaction{Puts: []store.Item{{Key: key, Value: make([]byte, 200<<10)}}})
+		return err
+	}
+	fill := func(key func(n int) string) {
+		t.Helper()
+		for n := range 100 {
+			if err := write(s, key(n)); err != nil {
+				requireState(t, err, "08007")
+				return
+			}
+		}
+		require.FailNow(t, "it is never full")
+	}
+	fill(func(int) string { return "again and again" })
+	soon(t, "it has room again", func() bool { return write(s, "again and again") == nil })
+	require.Contains(t, log.String(), "etcd's database was full, and has room again")
+
+	fill(func(n int) string { return fmt.Sprint(n) })
+	soon(t, "the log says what helps", func() bool { return strings.Contains(log.String(), "--etcd-quota") })
+	require.Error(t, write(s, "more"))
+	require.NoError(t, s.Close())
+	require.NoError(t, server.Close())
+
+	options.QuotaBytes = 16 << 20
+	s = open(t, etcd.Options{Endpoints: []string{serve(t, options).Endpoint()}})
+	soon(t, "a larger quota helps", func() bool { return write(s, "more") == nil })
+	_, kept, err := s.Get(ctx, "0")
+	require.NoError(t, err)
+	require.True(t, kept)
 }

@@ -27,7 +27,7 @@ import (
 // ErrInUse: another process uses the member's directory.
 var ErrInUse = errors.New("the etcd member's directory is in use")
 
-// Server is a member of an etcd cluster in this process. Goroutines are etcd's own, and one of ours; Close joins them.
+// Server is a member of an etcd cluster in this process. Goroutines are etcd's own, and two of ours; Close joins them.
 type Server struct {
 	options ServerOptions
 	etcd    *embed.Etcd
@@ -36,6 +36,8 @@ type Server struct {
 	stop    context.CancelFunc
 	done    chan struct{}
 	closing sync.Once
+
+	maintaining sync.WaitGroup
 
 	removed atomic.Bool // from its cluster, for ever
 
@@ -121,6 +123,7 @@ func startAt(options ServerOptions) (*Server, error) {
 		return nil, errors.Join(fmt.Errorf("start etcd member %s in %s: %w", o.Name, o.Directory, err), filelock.Give(lock))
 	}
 	go s.wait()
+	s.maintaining.Go(s.maintain)
 	return s, nil
 }
 
@@ -289,7 +292,8 @@ func (s *Server) Close() (err error) {
 		}
 		s.mu.Unlock()
 		s.stop()
-		s.reading.Lock() // for ever: nothing reads from what is closed
+		s.maintaining.Wait() // a defragmentation under way ends first
+		s.reading.Lock()     // for ever: nothing reads from what is closed
 		s.etcd.Close()
 		<-s.done
 		err = filelock.Give(s.lock)

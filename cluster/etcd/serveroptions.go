@@ -18,10 +18,12 @@ import (
 const (
 	DefaultQuotaBytes = 4 << 30
 	DefaultHeartbeat  = 100 * time.Millisecond
+	// DefaultHistory is how long etcd remembers changes: a watch that was cut off for less misses nothing (S6).
+	DefaultHistory = 10 * time.Minute
+	// DefaultMaintenance is how often a member looks after its database.
+	DefaultMaintenance = 30 * time.Second
 	// ClientSocket is the unix socket in the member's directory on which it listens by default.
 	ClientSocket = "etcd.sock"
-	// keepHistory is how long etcd remembers changes: a watch that was cut off for less misses nothing (S6).
-	keepHistory = 10 * time.Minute
 	// electionTicks is how many heartbeats a leader may miss.
 	electionTicks = 10
 	maxSocketPath = 100 // the kernel takes 107
@@ -61,6 +63,10 @@ type ServerOptions struct {
 	TLS, PeerTLS *Files
 	// QuotaBytes bounds etcd's database; 0: DefaultQuotaBytes.
 	QuotaBytes int64
+	// History is how long etcd remembers changes; 0: DefaultHistory.
+	History time.Duration
+	// Maintenance is how often the member looks whether its database is full or wasteful; 0: DefaultMaintenance.
+	Maintenance time.Duration
 	// Heartbeat between members, of which a leader may miss ten; it should be about the round trip between the farthest
 	// two; 0: DefaultHeartbeat.
 	Heartbeat time.Duration
@@ -86,6 +92,12 @@ func (o ServerOptions) withDefaults() (ServerOptions, error) {
 	}
 	if o.QuotaBytes == 0 {
 		o.QuotaBytes = DefaultQuotaBytes
+	}
+	if o.History == 0 {
+		o.History = DefaultHistory
+	}
+	if o.Maintenance == 0 {
+		o.Maintenance = DefaultMaintenance
 	}
 	if o.Heartbeat == 0 {
 		o.Heartbeat = DefaultHeartbeat
@@ -210,7 +222,7 @@ func (o ServerOptions) config() (*embed.Config, error) {
 	}
 	c.InitialClusterToken = "csmsql"
 	c.TickMs, c.ElectionMs = uint(o.Heartbeat.Milliseconds()), uint(electionTicks*o.Heartbeat.Milliseconds())
-	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, keepHistory.String()
+	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, o.History.String()
 	c.QuotaBackendBytes = o.QuotaBytes
 	c.ClientTLSInfo, c.PeerTLSInfo = o.TLS.info(), o.PeerTLS.info()
 	c.TlsMinVersion = "TLS1.3"

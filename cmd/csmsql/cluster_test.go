@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/certificate"
@@ -63,12 +65,12 @@ func (f *fleet) make(command, name string, more ...string) (out, errOut string, 
 	return run(f.t, "", append(args, more...)...)
 }
 
-// serve starts a node from nothing but its data directory, at first or again.
-func (f *fleet) serve(name string) *node {
+// serve starts a node from its data directory, at first or again, with more flags.
+func (f *fleet) serve(name string, more ...string) *node {
 	f.t.Helper()
 	n := &node{directory: f.directory, data: f.data(name), region: f.region}
 	f.nodes[name] = n
-	require.NoError(f.t, n.launch([]string{"serve", "--data", n.data}))
+	require.NoError(f.t, n.launch(append([]string{"serve", "--data", n.data}, more...)))
 	return n
 }
 
@@ -103,8 +105,16 @@ func metrics(t *testing.T, n *node) string {
 func TestClusterLosesItsMajority(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
-	f.begin("init", "a")
-	_, errOut, code := f.make("join", "a2", "--node", "a", "--to", f.data("a"))
+	_, errOut, code := f.make("init", "a")
+	require.Zero(t, code, errOut)
+	f.serve("a", "--etcd-quota", "64MiB", "--etcd-history", "5m")
+	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + filepath.Join(f.data("a"), "etcd", "etcd.sock")}})
+	require.NoError(t, err)
+	defer etcd.Close()
+	status, err := etcd.Status(deadline(t), etcd.Endpoints()[0])
+	require.NoError(t, err)
+	require.Equal(t, int64(64<<20), status.DbSizeQuota)
+	_, errOut, code = f.make("join", "a2", "--node", "a", "--to", f.data("a"))
 	require.Equal(t, 1, code)
 	require.Contains(t, errOut, `"a" runs at `)
 	require.NoFileExists(t, filepath.Join(f.data("a2"), "serve.json"))
@@ -129,7 +139,7 @@ func TestClusterLosesItsMajority(t *testing.T) {
 	require.Equal(t, 1, leaders)
 
 	conn := c.connect(t)
-	_, err := conn.Exec(deadline(t), "CREATE TABLE t WITH (placement = 'rows(b, c)') AS SELECT range AS a FROM range(300000)")
+	_, err = conn.Exec(deadline(t), "CREATE TABLE t WITH (placement = 'rows(b, c)') AS SELECT range AS a FROM range(300000)")
 	require.NoError(t, err)
 	f.kill("a")
 	require.Eventually(t, func() bool { // etcd chooses another leader, if a was it
@@ -167,6 +177,9 @@ func TestClusterLosesItsMajority(t *testing.T) {
 	var count int
 	require.NoError(t, aged.QueryRow(deadline(t), own).Scan(&count), "a session that accepts older rows asks nothing of etcd")
 	require.Equal(t, 1000, count)
+	copied, err := aged.PgConn().CopyTo(deadline(t), io.Discard, "COPY own TO STDOUT")
+	require.NoError(t, err)
+	require.Equal(t, int64(1000), copied.RowsAffected())
 	_, err = aged.Exec(deadline(t), "DELETE FROM own")
 	require.ErrorAs(t, err, &failure)
 	require.Equal(t, "57P03", failure.Code, "what writes asks")

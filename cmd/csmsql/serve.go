@@ -80,9 +80,9 @@ var fault faults.Hook
 
 // serving are the flags of serve.
 type serving struct {
-	options        node.Options
-	region, memory bytesize.Size
-	level          slog.LevelVar
+	options                   node.Options
+	region, memory, etcdQuota bytesize.Size
+	level                     slog.LevelVar
 }
 
 func newServe() *cobra.Command {
@@ -152,8 +152,8 @@ func limitHeap(bytes int64, cluster bool) {
 // check finds what is wrong with the flags as they were given, those of serve.json among them, before anything is
 // touched.
 func (s *serving) check(given *pflag.FlagSet) error {
-	s.options.RegionBytes, s.options.MemoryBytes = int64(s.region), int64(s.memory)
-	for _, name := range []string{"data", "node", "etcd", "region-dir", "certs", "http", "etcd-listen", "etcd-peer", "rpc", "verify", "dialect", "region", "memory", "session-ttl"} {
+	s.options.RegionBytes, s.options.MemoryBytes, s.options.EtcdQuota = int64(s.region), int64(s.memory), int64(s.etcdQuota)
+	for _, name := range []string{"data", "node", "etcd", "region-dir", "certs", "http", "etcd-listen", "etcd-peer", "rpc", "verify", "dialect", "region", "memory", "session-ttl", "etcd-quota", "etcd-history"} {
 		if f := given.Lookup(name); f.Changed && isNothing(f.Value.String()) {
 			return fmt.Errorf("--%s %q: leave it out, or say something", name, f.Value)
 		}
@@ -181,6 +181,8 @@ func (s *serving) flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.options.EtcdMember, "etcd-member", false, "with --etcd: run a member of etcd here, too; three members bear the loss of one")
 	flags.StringVar(&s.options.EtcdListen, "etcd-listen", "", "of a node that runs etcd: loopback or, with --certs, any `address` for its clients (default: a socket in the data directory)")
 	flags.StringVar(&s.options.EtcdPeer, "etcd-peer", "", "of a node that runs etcd: `address` for its other members (default: a port of 127.0.0.1)")
+	flags.Var(&s.etcdQuota, "etcd-quota", "of a node that runs etcd: how large its database may become (default 4GiB)")
+	flags.DurationVar(&s.options.EtcdHistory, "etcd-history", 0, "of a node that runs etcd: how long it remembers changes (default 10m)")
 	flags.StringVar(&s.options.RPC, "rpc", "", "`address` where the cluster's other nodes reach this one; needs --certs (default: its socket, for nodes on this machine)")
 	flags.StringVar(&s.options.Certificates, "certs", "", "`directory` with ca.crt, node.crt and node.key, as “csmsql cluster cert” makes them")
 	flags.DurationVar(&s.options.SessionTTL, "session-ttl", 0, "how long the cluster waits for this node before it holds it for dead (default 10s)")
@@ -196,7 +198,7 @@ func (s *serving) flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.options.VerifyAtStart, "verify-at-start", false, "check every table against its checksums before the node is ready")
 	flags.BoolVar(&s.options.Prefault, "prefault", false, "make the memory of every table present before the node is ready, so that no query is the first to touch it")
 	flags.TextVar(&s.level, "log-level", &s.level, "`level` of what is logged: debug, info, warn or error (default info)")
-	for _, name := range []string{"region", "memory", "log-level"} {
+	for _, name := range []string{"region", "memory", "etcd-quota", "log-level"} {
 		flags.Lookup(name).DefValue = "" // the text says it better
 	}
 }

@@ -34,6 +34,10 @@ type Cluster struct {
 	// EtcdPeer is where the other members of etcd reach this node's: host:port. Empty: a port of 127.0.0.1 that stays
 	// the same.
 	EtcdPeer string
+	// EtcdQuota bounds the database of this node's member of etcd, in bytes, and EtcdHistory how long that remembers
+	// changes; 0: etcd.DefaultQuotaBytes, etcd.DefaultHistory.
+	EtcdQuota   int64
+	EtcdHistory time.Duration
 	// Address is where the other nodes reach this one: the path of its unix socket when all are on one machine, or
 	// host:port, which needs Certificates.
 	Address string
@@ -157,6 +161,7 @@ func (n *Node) startMember(ctx context.Context) (err error) {
 	c := n.config.Cluster
 	options := etcd.ServerOptions{
 		Directory: filepath.Join(n.config.Directory, "etcd"), Name: n.config.Node, ListenClient: c.EtcdListen, ListenPeer: c.EtcdPeer, Log: n.config.Log,
+		QuotaBytes: c.EtcdQuota, History: c.EtcdHistory,
 	}
 	if n.Credentials != nil {
 		files := certificate.FilesIn(c.Certificates, certificate.RoleNode)

@@ -52,6 +52,8 @@ type Options struct {
 	EtcdMember      bool                   // run a member of etcd, too, that joins those of Etcd
 	EtcdListen      string                 // where the member of etcd listens, host:port; empty: a socket in the data directory
 	EtcdPeer        string                 // where the other members of etcd reach it, host:port; empty: a port of 127.0.0.1
+	EtcdQuota       int64                  // bytes of the member's database; 0: etcd.DefaultQuotaBytes
+	EtcdHistory     time.Duration          // how long it remembers changes; 0: etcd.DefaultHistory
 	RPC             string                 // where other nodes reach this one, host:port; empty: its socket, for nodes on this machine
 	Certificates    string                 // directory of ca.crt, node.crt and node.key
 	SessionTTL      time.Duration
@@ -215,6 +217,12 @@ func (o Options) checkCluster() error {
 		return errors.New("--etcd-member joins the other members of etcd: say where they are with --etcd (the first node has --cluster-init instead)")
 	case (o.EtcdListen != "" || o.EtcdPeer != "") && !o.ClusterInit && !o.EtcdMember:
 		return errors.New("--etcd-listen and --etcd-peer are for nodes that run a member of etcd: give --cluster-init or --etcd-member, too")
+	case (o.EtcdQuota != 0 || o.EtcdHistory != 0) && !o.ClusterInit && !o.EtcdMember:
+		return errors.New("--etcd-quota and --etcd-history are for nodes that run a member of etcd: give --cluster-init or --etcd-member, too")
+	case o.EtcdQuota != 0 && o.EtcdQuota < leastEtcdQuota:
+		return fmt.Errorf("--etcd-quota %s: etcd's database has at least %s", bytesize.Size(o.EtcdQuota), bytesize.Size(leastEtcdQuota))
+	case o.EtcdHistory != 0 && o.EtcdHistory < leastEtcdHistory:
+		return fmt.Errorf("--etcd-history %v: nodes that lose the connection for less must miss nothing: say %v or more", o.EtcdHistory, leastEtcdHistory)
 	case o.clustered() && o.Node == defaultNode:
 		return fmt.Errorf("a node of a cluster needs a name of its own: give --node NAME (not %q)", defaultNode)
 	}
@@ -230,6 +238,12 @@ func (o Options) checkCluster() error {
 	}
 	return nil
 }
+
+// What a member of etcd needs: room for a catalog, and changes for nodes that were cut off for a moment.
+const (
+	leastEtcdQuota   = 16 << 20
+	leastEtcdHistory = time.Minute
+)
 
 // isAddress reports whether a text is HOST:PORT, with or without the scheme that etcd's own tools write.
 func isAddress(text string) bool {
@@ -252,6 +266,7 @@ func (o Options) cluster(d *doors) *engine.Cluster {
 	}
 	c := &engine.Cluster{
 		Endpoints: o.Etcd, Init: o.ClusterInit, Member: o.EtcdMember, EtcdListen: o.EtcdListen, EtcdPeer: o.EtcdPeer,
+		EtcdQuota: o.EtcdQuota, EtcdHistory: o.EtcdHistory,
 		Certificates: o.Certificates, SessionTTL: o.SessionTTL, RepairAfter: cmp.Or(o.RepairAfter, -1),
 		Address: filepath.Join(o.Data, place.SocketName),
 	}
