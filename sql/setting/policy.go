@@ -21,7 +21,7 @@ var defaults = map[string]string{
 // possible are more values of fixed settings that change nothing here, beside the default.
 var possible = map[string][]string{
 	"backslash_quote":       {"on"},                                      // the encoding of every client is a safe one
-	"check_function_bodies": {"off"},                                     // no function has a body
+	"check_function_bodies": {"off"},                                     // a body that is wrong is an error all the same: scripts of pg_dump say it
 	"escape_string_warning": {"off"},                                     // it is about strings that do not conform to the standard, and all do
 	"extra_float_digits":    {"2", "3"},                                  // each of them gives the shortest text that is exact
 	"row_security":          {"off"},                                     // no table has policies
