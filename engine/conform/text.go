@@ -48,17 +48,17 @@ func Once(batch arrow.RecordBatch) func(context.Context) (arrow.RecordBatch, err
 // Ahead fetches the first batch. next gives that, then what fetch does; drop releases it if it was not taken.
 func Ahead(ctx context.Context, fetch func(context.Context) (arrow.RecordBatch, error)) (
 	next func(context.Context) (arrow.RecordBatch, error), drop func(), err error) {
-	first, err := fetch(ctx)
-	if err != nil && err != io.EOF {
-		return nil, nil, err
+	first, end := fetch(ctx)
+	if end != nil && end != io.EOF {
+		return nil, nil, end
 	}
 	taken := false
 	next = func(ctx context.Context) (arrow.RecordBatch, error) {
-		if taken && err == nil {
+		if taken && end == nil {
 			return fetch(ctx)
 		}
 		taken = true
-		return first, err
+		return first, end
 	}
 	drop = func() {
 		if !taken && first != nil {
