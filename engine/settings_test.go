@@ -110,7 +110,7 @@ func TestNoSettingIsAcceptedWithoutEffect(t *testing.T) {
 			require.Equal(t, []string{known.Show(known.Default)}, rows(t, s, "SHOW "+known.Name))
 		}
 	}
-	require.Len(t, effects, 24+9)
+	require.Len(t, effects, 24+10)
 }
 
 // testNames are the tests of the packages that give settings their effects.
