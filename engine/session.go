@@ -295,9 +295,13 @@ func (s *Session) typeCalled(number uint64) (string, bool) {
 // see pins what the next statement reads: the block's snapshot, or a fresh one; and has DuckDB look for names there. The caller releases it.
 func (s *Session) see(ctx context.Context) (*snapshot.View, error) { return s.shown(s.pin(ctx)) }
 
-// seeRead is see for what only reads, as pinRead.
+// seeRead is see for what only reads, as pinRead, and is run with it.
 func (s *Session) seeRead(ctx context.Context) (*snapshot.View, error) {
-	return s.shown(s.pinRead(ctx))
+	v, err := s.shown(s.pinRead(ctx))
+	if err == nil {
+		s.noticeAge(v)
+	}
+	return v, err
 }
 
 func (s *Session) shown(v *snapshot.View, err error) (*snapshot.View, error) {

@@ -47,3 +47,6 @@ func (s *Server) Reads() int64 { return s.reads.Load() }
 func BeforeListening(o *ServerOptions, take func(peer string)) {
 	o.beforeListening = func(o ServerOptions) { take(o.ListenPeer) }
 }
+
+// Retention is how long etcd keeps former revisions, as its configuration has it.
+func (s *Server) Retention() string { return s.etcd.Config().AutoCompactionRetention }

@@ -167,6 +167,32 @@ func TestNoMemberThere(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
+// A file of which most is free becomes small by itself, without an alarm.
+func TestWastefulDatabaseIsDefragmented(t *testing.T) {
+	t.Parallel()
+	server := serve(t, etcd.ServerOptions{
+		Directory: filepath.Join(t.TempDir(), "wasteful"), Name: "wasteful", ListenClient: "127.0.0.1:0",
+		Maintenance: 50 * time.Millisecond, History: 5 * time.Minute,
+	})
+	require.Equal(t, "5m0s", server.Retention())
+	s := open(t, etcd.Options{Endpoints: []string{server.Endpoint()}})
+	var last store.Revision
+	for range 80 {
+		last = commit(t, s, store.Item{Key: "a", Value: make([]byte, 1<<20)})
+	}
+	size := func() int64 {
+		list, err := s.Members(ctx)
+		require.NoError(t, err)
+		return list[0].Bytes
+	}
+	require.Greater(t, size(), int64(64<<20))
+	require.NoError(t, s.Compact(ctx, int64(last)))
+	soon(t, "it is defragmented", func() bool { return size() < 16<<20 })
+	_, there, err := s.Get(ctx, "a")
+	require.NoError(t, err)
+	require.True(t, there)
+}
+
 // lockedBuffer is a log that is read while it is written.
 type lockedBuffer struct {
 	mu   sync.Mutex
@@ -217,7 +243,7 @@ func TestFullDatabaseIsHealed(t *testing.T) {
 
 	fill(func(n int) string { return fmt.Sprint(n) })
 	soon(t, "the log says what helps", func() bool { return strings.Contains(log.String(), "--etcd-quota") })
-	require.Error(t, write(s, "more"))
+	requireState(t, write(s, "more"), "08007")
 	require.NoError(t, s.Close())
 	require.NoError(t, server.Close())
 

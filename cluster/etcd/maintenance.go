@@ -14,13 +14,15 @@ import (
 // A member keeps its own database small. bbolt's file never shrinks, and etcd refuses every change once one member's
 // file has reached the quota, until an operator has compacted, defragmented, and disarmed the alarm:
 //
-//	half of the file is free ────────────────────────► defragment
+//	half of the file is free, and little in use ─────► defragment
 //	the alarm is raised ─► compact ─► little in use? ─► defragment ─► disarm
 //	                                       └► no: the catalog itself is that large, and the log says what helps
 
 const (
 	// defragmentLeast is how large a file is at least that is worth the pause of a defragmentation.
 	defragmentLeast = 64 << 20
+	// defragmentMost is how much may be in use: copying it must end long before sessions that are not renewed do.
+	defragmentMost = 256 << 20
 	// healedShare is how much of the quota may be in use once the alarm is disarmed, in percent.
 	healedShare = 80
 )
@@ -31,8 +33,10 @@ type database struct {
 	full               bool // the member has raised etcd's alarm
 }
 
-// wasteful reports whether a defragmentation would give back half of the file.
-func (d database) wasteful() bool { return d.file >= defragmentLeast && d.inUse < d.file/2 }
+// wasteful reports whether a short defragmentation would give back half of the file.
+func (d database) wasteful() bool {
+	return d.file >= defragmentLeast && d.inUse < d.file/2 && d.inUse <= defragmentMost
+}
 
 // fits reports whether what is in use leaves room for changes.
 func (d database) fits() bool { return d.inUse <= d.quota/100*healedShare }
@@ -85,8 +89,9 @@ func (s *Server) heal(client *clientv3.Client, warned bool) bool {
 	}
 	if d := s.database(); !d.fits() {
 		if !warned {
-			s.options.Log.Error("etcd's database is full, and holds nothing that could be left out: start this node with a "+
-				"larger --etcd-quota, or drop tables", "member", s.options.Name, "bytes", d.inUse, "quota", d.quota)
+			s.options.Log.Error("etcd's database is full, and holds nothing that could be left out: "+
+				"start this node with a larger --etcd-quota, or drop tables",
+				"member", s.options.Name, "bytes", d.inUse, "quota", d.quota)
 		}
 		return true
 	}
@@ -110,7 +115,8 @@ func (s *Server) defragment() error {
 	before := server.Backend().Size()
 	err := server.Defragment()
 	if err == nil {
-		s.options.Log.Info("etcd's database was defragmented", "member", s.options.Name, "from", before, "to", server.Backend().Size())
+		s.options.Log.Info("etcd's database was defragmented", "member", s.options.Name,
+			"from", before, "to", server.Backend().Size())
 	}
 	return err
 }

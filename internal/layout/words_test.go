@@ -30,16 +30,19 @@ var otherWords = map[string]string{
 }
 
 // sayTheRole finds them, also within a name: heldByNobody.
-var sayTheRole = regexp.MustCompile(`\b(?i:(` + keysOf(otherWords) + `))\b|` +
-	`[a-z](Nobody|Whoever|Somebody|Anew|Told|Credulous|Honest|Spoil|Believe|Distrust)(?:[A-Z]|\b)`)
+var sayTheRole = regexp.MustCompile(`\b(?i:(` + keysOf(otherWords, asItIs) + `))\b|` +
+	`[a-z](` + keysOf(otherWords, capitalized) + `)(?:[A-Z]|\b)`)
 
-func keysOf(m map[string]string) string {
+func keysOf(m map[string]string, as func(string) string) string {
 	var list []string
 	for word := range m {
-		list = append(list, word)
+		list = append(list, as(word))
 	}
 	return strings.Join(list, "|")
 }
+
+func asItIs(word string) string      { return word }
+func capitalized(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 
 // dataWords are lines that have such a word as data: the operating system's user, a role of a test.
 var dataWords = regexp.MustCompile(`"postgres", "nobody"|a user postgres nor nobody|OWNER TO somebody`)
