@@ -3,6 +3,7 @@ package transaction
 import (
 	"context"
 	"errors"
+	"maps"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/positions"
@@ -79,7 +80,10 @@ func (t *Transaction) Held(ctx context.Context, l Locking) (map[int]*positions.S
 	if !ok {
 		return nil, nil
 	}
-	return t.rows.Held(ctx, rows)
+	held, err := t.rows.Held(ctx, rows)
+	// A row of a later version may be held whose chunk has the number of one that this transaction has made itself.
+	maps.DeleteFunc(held, func(chunk int, _ *positions.Set) bool { return chunk >= rows.Version.NumChunks() })
+	return held, err
 }
 
 // Require has the commit of the transaction's changes fail if rows that it has locked were changed by others, as other

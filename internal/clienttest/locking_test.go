@@ -3,6 +3,8 @@ package clienttest
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -84,7 +86,12 @@ func TestLockingAsInPostgres(t *testing.T) {
 	first := newTwins(t, "CREATE TABLE t (k int, n int, id int); CREATE TABLE u (k int, n int)")
 	sessions := []*twins{first, first.another(t), first.another(t)}
 	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	if text := os.Getenv("CSMSQL_SEED"); text != "" {
+		var err error
+		seed, err = strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err)
+	}
+	t.Logf("CSMSQL_SEED=%d", seed)
 	g := &lockingGenerator{conflictGenerator{rand.New(rand.NewPCG(seed, 1))}, 100}
 	codes := map[string]int{}
 	var statements []string
@@ -119,6 +126,25 @@ func TestLockingAsInPostgres(t *testing.T) {
 	}
 	t.Log(codes)
 	require.Greater(t, codes["55P03"], 20)
+}
+
+// TestSkipLockedSeesOwnRows: a row that a snapshot does not have, and that another session has locked, is not taken for
+// one that the transaction has inserted itself.
+func TestSkipLockedSeesOwnRows(t *testing.T) {
+	own := newTwins(t, "CREATE TABLE t (k int); INSERT INTO t VALUES (1)")
+	other := own.another(t)
+	for _, step := range []struct {
+		in  *twins
+		sql string
+	}{
+		{own, "BEGIN ISOLATION LEVEL REPEATABLE READ"}, {own, "SELECT * FROM t"},
+		{other, "INSERT INTO t VALUES (2)"}, {other, "BEGIN"}, {other, "SELECT * FROM t WHERE k = 2 FOR UPDATE"},
+		{own, "INSERT INTO t VALUES (3)"}, {own, "SELECT * FROM t ORDER BY k FOR SHARE SKIP LOCKED"},
+		{own, "SELECT * FROM t WHERE k = 3 FOR UPDATE SKIP LOCKED"}, {own, "DELETE FROM t WHERE k = (SELECT k FROM t WHERE k > 1 LIMIT 1 FOR UPDATE SKIP LOCKED)"},
+		{own, "COMMIT"}, {other, "ROLLBACK"}, {other, "SELECT * FROM t ORDER BY k"},
+	} {
+		step.in.tell(t, step.sql)
+	}
 }
 
 // TestLockingWordsAsInPostgres: what cannot be locked is refused as PostgreSQL refuses it.
