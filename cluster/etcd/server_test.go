@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -192,10 +193,23 @@ func newCluster(t testing.TB, size int) *cluster {
 	return c
 }
 
+// given are the ports that freeAddress has returned.
+var given sync.Map
+
+// freeAddress is one that members can be stopped and started at: no connection gets its port, as it could get those
+// that the system chooses itself.
 func freeAddress(t testing.TB) string {
-	a, err := etcd.FreePort("127.0.0.1:0")
-	require.NoError(t, err)
-	return a
+	for range 1000 {
+		port := 15000 + rand.IntN(17000)
+		if _, taken := given.LoadOrStore(port, true); taken {
+			continue
+		}
+		if a, err := etcd.FreePort(fmt.Sprint("127.0.0.1:", port)); err == nil {
+			return a
+		}
+	}
+	require.FailNow(t, "no port between 15000 and 32000 is free")
+	return ""
 }
 
 // start starts members at once, and waits until they take part.
