@@ -79,6 +79,15 @@ func (s *Session) Status() Status {
 	return Active
 }
 
+// Rest is for when the client is silent: an open block whose statements each see a new snapshot keeps none meanwhile.
+func (s *Session) Rest() {
+	s.life.Do(func() {
+		if b := s.block; b != nil && !b.implicit && !b.modes.SeesOneSnapshot() && len(b.open)+len(b.cursors) == 0 {
+			b.Rest()
+		}
+	})
+}
+
 // Begin opens a transaction block; a second one is only a warning, as in PostgreSQL.
 func (s *Session) begin(asked statement.Modes) error {
 	if s.block != nil && !s.block.implicit {
@@ -133,12 +142,7 @@ func (s *Session) beginDuck(b *block) error {
 }
 
 // BeginImplicit makes what follows, until EndImplicit, one unit; it costs nothing before a statement reads or writes.
-func (s *Session) BeginImplicit() {
-	if s.life.Enter() == nil {
-		defer s.life.Leave()
-		s.beginImplicit()
-	}
-}
+func (s *Session) BeginImplicit() { s.life.Do(s.beginImplicit) }
 
 func (s *Session) beginImplicit() {
 	if s.block == nil {
@@ -419,7 +423,7 @@ func (s *Session) setCharacteristics(asked statement.Modes) error {
 
 // changeModes gives a block other modes, as far as it is not too late for them.
 func (s *Session) changeModes(b *block, asked statement.Modes) error {
-	m, err := b.modes.Changed(asked, b.Lease != nil)
+	m, err := b.modes.Changed(asked, b.Looked())
 	if err != nil || m == b.modes {
 		return err
 	}

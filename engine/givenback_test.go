@@ -149,6 +149,10 @@ func (h *holding) step() {
 		h.tell("%d: ask %s: %v", i, query, err)
 		h.hold(x, r, err)
 	}
+	if h.random.IntN(2) == 0 {
+		h.tell("%d: is silent", i)
+		x.session.Rest()
+	}
 }
 
 func (h *holding) run(i int, sql string) {

@@ -174,7 +174,9 @@ func (s *Session) rollbackDuckTo(b *block, p *savepoint) error {
 	if err != nil {
 		return err
 	}
-	b.restarted = true
+	if b.restarted = true; b.Lease == nil { // the next statement takes a snapshot, and begins it
+		return nil
+	}
 	return s.beginDuck(b)
 }
 

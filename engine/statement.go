@@ -163,12 +163,7 @@ func (s *Session) probe(ctx context.Context, read *lex.Text, in string) (*Statem
 
 // Fail makes an open transaction block a failed one: PostgreSQL's clients rely on it. The server between the session
 // and its client calls it for its own errors.
-func (s *Session) Fail() {
-	if s.life.Enter() == nil {
-		defer s.life.Leave()
-		s.fail()
-	}
-}
+func (s *Session) Fail() { s.life.Do(s.fail) }
 
 func (s *Session) fail() {
 	if s.block != nil && !s.block.implicit {

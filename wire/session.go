@@ -115,8 +115,8 @@ type Failing interface {
 
 // Patient is implemented by sessions that do not wait for their clients for ever.
 type Patient interface {
-	// Patience is how long the client may be silent now, between two commands, and the error that then ends the
-	// connection; 0: for ever.
+	// Patience is how long the client may be silent now, and the error that then ends the connection; 0: for ever. It is
+	// called once after each ReadyForQuery, before the next message is read.
 	Patience() (time.Duration, error)
 }
 

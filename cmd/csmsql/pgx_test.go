@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -591,4 +592,37 @@ func TestIdleTimeouts(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, conn.QueryRow(ctx, "SELECT count(*)::int FROM range(3000000)").Scan(&one))
 	require.Equal(t, 3000000, one)
+}
+
+// TestASilentClientKeepsNoSnapshot: an open READ COMMITTED transaction holds its snapshot while a statement of it runs,
+// or a result is read, and not while its client is silent.
+func TestASilentClientKeepsNoSnapshot(t *testing.T) {
+	n, ctx := startNode(t, "--http", "127.0.0.1:0"), deadline(t)
+	metrics := "http://" + regexp.MustCompile(`http://(\S+)/metrics`).FindStringSubmatch(n.banner)[1] + "/metrics"
+	leases := func() string {
+		return regexp.MustCompile(`(?m)^csmsql_leases (\S+)`).FindStringSubmatch(get(t, metrics))[1]
+	}
+	none := func() bool { return leases() == "0" }
+	conn := n.connect(t)
+	_, err := conn.Exec(ctx, "CREATE TABLE silent AS SELECT range AS k FROM range(300000)")
+	require.NoError(t, err)
+	ask := func(tx pgx.Tx) {
+		var count int
+		require.NoError(t, tx.QueryRow(ctx, "SELECT count(*)::int FROM silent").Scan(&count))
+		require.Equal(t, 300000, count)
+	}
+	for level, keeps := range map[pgx.TxIsoLevel]bool{pgx.ReadCommitted: false, pgx.RepeatableRead: true} {
+		tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: level})
+		require.NoError(t, err)
+		for range 2 {
+			ask(tx)
+			if keeps {
+				require.NotEqual(t, "0", leases())
+			} else {
+				require.Eventually(t, none, patience, time.Millisecond)
+			}
+		}
+		require.NoError(t, tx.Rollback(ctx))
+		require.Eventually(t, none, patience, time.Millisecond)
+	}
 }

@@ -77,6 +77,14 @@ func (l *Lifetime) Leave() {
 	}
 }
 
+// Do lets a call in for as long as it runs, or drops it if it comes too late.
+func (l *Lifetime) Do(call func()) {
+	if l.Enter() == nil {
+		defer l.Leave()
+		call()
+	}
+}
+
 // End begins the end, for a reason; false: it had begun. What is inside hears of it by its context.
 func (l *Lifetime) End(why error) bool {
 	l.mu.Lock()

@@ -25,6 +25,8 @@
 //   - TR6: what it keeps that goes with its end is charged to its session's account, and given back by then.
 //   - TR7: a key that others have committed is a lost race to what proposes its rows (INSERT … ON CONFLICT, MERGE), at
 //     whichever statement it is found.
+//   - TR8: while its session's client is silent (Rest), a moving transaction that has changed nothing keeps no snapshot,
+//     and so no memory of what others replace.
 //
 // # Lock order
 //

@@ -37,10 +37,12 @@ type Transaction struct {
 
 	node  *Node
 	stale bool // the next to look sees a newer snapshot
-	rows  *rowlock.Owner
-	ended uint64  // rowlock's, before the snapshot was taken
-	marks []point // the oldest first
-	costs costs
+	// rested is what it saw before it let go of its snapshot; nil: it has one, or never had.
+	rested *catalog.Contents
+	rows   *rowlock.Owner
+	ended  uint64  // rowlock's, before the snapshot was taken
+	marks  []point // the oldest first
+	costs  costs
 }
 
 // point is where a transaction was once.
@@ -58,6 +60,19 @@ func (n *Node) New(to *account.Session) *Transaction {
 // Next says that another statement begins, which sees what was committed by now.
 func (t *Transaction) Next() { t.stale = t.moves() }
 
+// Rest lets go of the snapshot of a moving transaction that has changed nothing, until the next statement: the memory of
+// what others replace meanwhile is not kept for it. Requires: no statement of it runs; results that are still read hold
+// the lease themselves.
+func (t *Transaction) Rest() {
+	if t.Lease != nil && t.Changes == nil {
+		t.rested = t.Lease.Snapshot.Contents
+		t.Forget()
+	}
+}
+
+// Looked reports whether a statement of the transaction has seen a snapshot.
+func (t *Transaction) Looked() bool { return t.Lease != nil || t.rested != nil }
+
 // moves reports whether there can be a newer snapshot.
 func (t *Transaction) moves() bool {
 	return t.Lease != nil && (t.Changes == nil || t.Changes.ByRows())
@@ -74,6 +89,10 @@ func (t *Transaction) Start(ctx context.Context) error {
 		return err
 	}
 	var moved bool
+	if t.rested != nil {
+		t.Renamed = t.Renamed || !to.Snapshot.SameNames(t.rested)
+		t.rested = nil
+	}
 	if t.Lease != nil {
 		if moved, err = t.move(ctx, to); err != nil {
 			to.Release()

@@ -15,8 +15,9 @@ var (
 	errIdle = &wire.Error{State: "57P05", Message: "terminating connection due to idle-session timeout", Help: "idle_session_timeout says how long it may be."}
 )
 
-// Patience implements wire.Patient.
+// Patience implements wire.Patient. A silent client's open transaction keeps as little in memory as it can.
 func (s *session) Patience() (time.Duration, error) {
+	s.calls.after(s.engine.Rest)
 	if s.Status() == wire.TxIdle {
 		return time.Duration(s.idle.Load()), errIdle
 	}
