@@ -41,21 +41,24 @@ func (e *Engine) Status(frontend noderpc.Frontend) noderpc.Status {
 	return e.newService().Status(frontend)
 }
 
-// ClusterStatus says how the cluster is, as far as this node knows. It asks every node and every member of etcd how it is,
-// all at once, and waits a moment for them; without etcd's majority it says what was last heard.
+// ClusterStatus says how the cluster is, as far as this node knows. It waits a moment for nodes and members of etcd.
 func (e *Engine) ClusterStatus(ctx context.Context) (noderpc.ClusterStatus, error) {
 	return e.newService().ClusterStatus(ctx)
 }
 
 // Drain empties a node of the cluster: from now on it takes no new rows and runs no parts of queries, and what it
 // holds of tables moves to the other nodes. Placements that name it get lists without it. When Drain returns the
-// node may be stopped for good, except for transactions that wrote before and commit later: to drain it again is
-// cheap. progress may be nil.
+// node may be stopped, except for transactions that wrote before and commit later: drain it again. progress may be nil.
 //
 // A node that is not there is drained of what it had: other replicas are copied, and what has none is the error
 // (reload brings it back first). When the node comes back, it holds nothing.
 func (e *Engine) Drain(ctx context.Context, name string, progress func(noderpc.Progress)) error {
 	return e.newService().Drain(ctx, name, progress)
+}
+
+// Rebalance moves chunks from full nodes to empty ones, as far as placements let it, and returns what moved.
+func (e *Engine) Rebalance(ctx context.Context, progress func(noderpc.Progress)) (noderpc.LoadResult, error) {
+	return e.newService().Rebalance(ctx, progress)
 }
 
 // Undrain lets a node take rows and run parts of queries again. Nothing moves back.

@@ -52,6 +52,7 @@ var accessOf = map[string]access{
 	nodepb.Coordination_Drain_FullMethodName:           identified,
 	nodepb.Administration_ClusterStatus_FullMethodName: identified,
 	nodepb.Administration_DrainNode_FullMethodName:     identified,
+	nodepb.Administration_Rebalance_FullMethodName:     identified,
 }
 
 func (a access) admits(p Peer) bool {

@@ -19,6 +19,8 @@ type Administration interface {
 	DrainNode(ctx context.Context, node string, progress func(Progress)) error
 	// UndrainNode lets it take rows again.
 	UndrainNode(ctx context.Context, node string) error
+	// Rebalance moves chunks from full nodes to empty ones; progress as with DrainNode. It returns what moved.
+	Rebalance(ctx context.Context, progress func(Progress)) (LoadResult, error)
 }
 
 // ClusterStatus is how a cluster is, for people and (as JSON) for programs. Sizes are bytes.
@@ -128,6 +130,15 @@ func (h administrationHandlers) DrainNode(m *nodepb.DrainNodeRequest,
 	})
 }
 
+func (h administrationHandlers) Rebalance(_ *nodepb.RebalanceRequest,
+	stream grpc.ServerStreamingServer[nodepb.LoadEvent]) error {
+	administration, err := h.administration()
+	if err != nil {
+		return err
+	}
+	return reporting(stream, encodeResult, administration.Rebalance)
+}
+
 // ClusterStatus says how the cluster is, as the node sees it.
 func (c *Client) ClusterStatus(ctx context.Context) (ClusterStatus, error) {
 	call, cancel := c.call(ctx)
@@ -147,6 +158,18 @@ func (c *Client) ClusterStatus(ctx context.Context) (ClusterStatus, error) {
 // context ends, no more is moved. It has no time limit but the context's.
 func (c *Client) DrainNode(ctx context.Context, node string, progress func(Progress)) error {
 	return c.drainNode(ctx, &nodepb.DrainNodeRequest{Node: node}, progress)
+}
+
+// Rebalance moves chunks from full nodes to empty ones, and returns what moved. progress (nil: not reported) is called
+// on this goroutine. When the context ends, no more is moved. It has no time limit but the context's.
+func (c *Client) Rebalance(ctx context.Context, progress func(Progress)) (result LoadResult, err error) {
+	call, cancel := context.WithCancel(c.outgoing(ctx))
+	defer cancel()
+	stream, err := c.administration.Rebalance(call, &nodepb.RebalanceRequest{})
+	if err == nil {
+		result, err = followLoad(stream, progress)
+	}
+	return result, c.failed(ctx, "rebalance", err)
 }
 
 // UndrainNode lets a node take rows again.

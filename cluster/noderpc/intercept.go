@@ -54,7 +54,7 @@ func (s *Server) unary(ctx context.Context, request any, info *grpc.UnaryServerI
 func (s *Server) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
 	handle grpc.StreamHandler) error {
 	return s.around(stream.Context(), info.FullMethod, func() error {
-		places, what := s.loads, "loads, copies of tables and drains"
+		places, what := s.loads, "loads, copies of tables, drains and rebalancing"
 		if info.FullMethod == nodepb.Fragments_Run_FullMethodName {
 			places, what = s.fragments, "fragments"
 		}

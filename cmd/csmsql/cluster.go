@@ -30,12 +30,12 @@ docs/cluster.md has the whole story.`
 func newCluster() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cluster",
-		Short: "Begin a cluster, join one, drain or forget a node, and see how all are",
+		Short: "Begin a cluster, join one, drain, fill or forget a node, and see how all are",
 		Long:  clusterLong,
 		Args:  group,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newClusterInit(), newClusterJoin(), newClusterDrain(), newClusterUndrain(), newClusterForget(), newClusterStatus(), newClusterCertificate())
+	c.AddCommand(newClusterInit(), newClusterJoin(), newClusterDrain(), newClusterUndrain(), newClusterRebalance(), newClusterForget(), newClusterStatus(), newClusterCertificate())
 	return c
 }
 

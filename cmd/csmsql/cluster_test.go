@@ -267,6 +267,54 @@ func TestClusterDrain(t *testing.T) {
 	require.Equal(t, "online", f.status("a").Nodes[1].State)
 }
 
+// TestClusterRebalance: a node that has joined is filled, and the command shows what each node has then. What it cannot
+// do it says.
+func TestClusterRebalance(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	a := f.begin("init", "a")
+	_, errOut, code := a.csmsql(t, "", "sql", "-c", "CREATE TABLE t AS SELECT range AS a FROM range(8000000)")
+	require.Zero(t, code, errOut)
+	_, errOut, code = a.csmsql(t, "", "cluster", "rebalance")
+	require.Equal(t, 1, code)
+	require.Contains(t, errOut, `only node "a" takes rows`)
+	b := f.begin("join", "b", "--to", f.data("a"))
+	before := f.status("a")
+	require.Zero(t, before.Nodes[1].Chunks)
+
+	_, errOut, code = a.csmsql(t, "", "sql", "-c", "CREATE TABLE h WITH (placement = 'hash(k) on (a)') AS SELECT range AS k FROM range(10)")
+	require.Zero(t, code, errOut)
+	out, errOut, code := b.csmsql(t, "", "cluster", "rebalance")
+	require.Zero(t, code, errOut)
+	require.Regexp(t, `^Moved \d+ chunks, [0-9.]+ MiB, in `, out)
+	require.Regexp(t, `public\.t +[1-9][0-9,]* rows in `, errOut)
+	require.Regexp(t, `(?m)^b +online +[1-9]`, out)
+	require.Contains(t, out, "1 table, ")
+	require.Contains(t, out, "stays where the placement hash(k) on (a) says.")
+	after := f.status("a")
+	require.InEpsilon(t, after.Nodes[0].Bytes, after.Nodes[1].Bytes, 0.35, "whole chunks: %s", out)
+	out, errOut, code = a.csmsql(t, "", "cluster", "rebalance")
+	require.Zero(t, code, errOut)
+	require.Contains(t, out, "There is nothing to move.\n")
+	out, errOut, code = a.csmsql(t, "", "sql", "-c", "SELECT sum(a)::BIGINT FROM t")
+	require.Zero(t, code, errOut)
+	require.Contains(t, out, "31999996000000")
+
+	_, errOut, code = a.csmsql(t, "", "cluster", "drain", "b")
+	require.Zero(t, code, errOut)
+	require.Regexp(t, `public\.t +[1-9][0-9,]* rows in `, errOut, "the rows that have moved")
+	_, errOut, code = a.csmsql(t, "", "cluster", "rebalance")
+	require.Equal(t, 1, code)
+	require.Contains(t, errOut, `(node "b" is draining)`)
+	_, errOut, code = a.csmsql(t, "", "cluster", "undrain", "b")
+	require.Zero(t, code, errOut)
+	require.NoError(t, b.command.Process.Signal(syscall.SIGSTOP))
+	_, errOut, code = a.csmsql(t, "", "cluster", "rebalance")
+	require.NoError(t, b.command.Process.Signal(syscall.SIGCONT))
+	require.Equal(t, 1, code)
+	require.Contains(t, errOut, `node "b"`)
+}
+
 // Tools reach nodes by host:port with certificates, and only with them. The log and the metrics show which calls of
 // which peers were refused.
 func TestClusterCertificates(t *testing.T) {

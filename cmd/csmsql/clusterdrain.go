@@ -50,7 +50,7 @@ func newClusterUndrain() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "undrain NODE",
 		Short:   "Let a drained node take rows and run parts of queries again",
-		Long:    `Let a drained node take rows and run parts of queries again. Nothing moves back: ALTER TABLE … SET PLACEMENT does that.`,
+		Long:    `Let a drained node take rows and run parts of queries again. Nothing moves back: "csmsql cluster rebalance" does that.`,
 		Example: "  csmsql cluster undrain c --to /srv/a",
 		Args:    usage(oneNode),
 		RunE: interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {

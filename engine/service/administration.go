@@ -27,6 +27,12 @@ func (a administration) UndrainNode(ctx context.Context, node string) error {
 	return a.Undrain(ctx, node)
 }
 
+// Rebalance implements noderpc.Administration.
+func (a administration) Rebalance(ctx context.Context,
+	progress func(noderpc.Progress)) (noderpc.LoadResult, error) {
+	return a.Service.Rebalance(ctx, progress)
+}
+
 // Cluster implements noderpc.Administration.
 func (a administration) Cluster(ctx context.Context) (noderpc.ClusterStatus, error) {
 	return a.ClusterStatus(ctx)
@@ -40,6 +46,18 @@ func (s *Service) Drain(ctx context.Context, name string, progress func(noderpc.
 	}
 	defer leave()
 	return s.Life.CauseOf(member.ExplainFull(s.Keeper.Drain(ctx, name, progress)))
+}
+
+// Rebalance makes the nodes of the cluster even, see Engine.Rebalance. progress may be nil.
+func (s *Service) Rebalance(ctx context.Context,
+	progress func(noderpc.Progress)) (result noderpc.LoadResult, err error) {
+	ctx, leave, err := s.Life.Call(ctx)
+	if err != nil {
+		return result, err
+	}
+	defer leave()
+	result, err = s.Keeper.Rebalance(ctx, progress)
+	return result, s.Life.CauseOf(member.ExplainFull(err))
 }
 
 // Undrain lets a node take rows and run parts of queries again. Nothing moves back.

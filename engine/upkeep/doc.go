@@ -1,10 +1,11 @@
 // Package upkeep keeps the chunks of tables where they should lie: it places new ones, moves those that lie
-// elsewhere, empties nodes that are drained, makes replicas that are missing, and chunks of which none is left,
-// from where their rows came.
+// elsewhere, empties nodes that are drained, fills those that are empty, makes replicas that are missing, and chunks of
+// which none is left, from where their rows came.
 //
 //	new rows ─► TargetFor: placement ─► nodes ─► ingest.Writer, each chunk with its replicas (Replicator)
 //
 //	SET PLACEMENT, SET (replicas), Drain ─┐
+//	Rebalance: package balance ───────────┤
 //	Repair: now and then, every node ─────┴► moves ─► step: copies ─► commit ─► step ─► …
 //	                       │
 //	                       └─ no replica left ─► Reload ─┬ files, generator: the lost chunks, byte by byte

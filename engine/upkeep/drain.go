@@ -165,10 +165,8 @@ func (k *Keeper) tableNames(ctx context.Context) (names []catalog.TableName, err
 func (k *Keeper) drainTable(ctx context.Context, table catalog.TableName, name string,
 	progress func(noderpc.Progress)) (changed bool, err error) {
 	var moves *moves
-	var rows int64
 	err = k.changeTable(ctx, table, func(ctx context.Context, c *tableChange) error {
 		v := c.v
-		rows = v.Rows()
 		p, err := placement.Parse(v.Table().Placement)
 		if err != nil {
 			return err
@@ -202,12 +200,22 @@ func (k *Keeper) drainTable(ctx context.Context, table catalog.TableName, name s
 	if err != nil || moves == nil || len(moves.list) == 0 {
 		return changed, err
 	}
-	step := noderpc.Progress{Step: table.String(), RowsTotal: rows, BytesTotal: moves.bytes}
-	progress(step)
-	return true, k.move(ctx, moves, func(bytes int64) {
-		step.Bytes += bytes
-		progress(step)
+	_, err = k.moveAndReport(ctx, moves, progress)
+	return true, err
+}
+
+// moveAndReport moves them with a report of progress for each step. It returns what moved, also beside an error.
+func (k *Keeper) moveAndReport(ctx context.Context, m *moves,
+	progress func(noderpc.Progress)) (all amount, err error) {
+	report := func() {
+		progress(noderpc.Progress{Step: m.table.String(), Rows: all.rows, RowsTotal: m.rows, Bytes: all.bytes, BytesTotal: m.bytes})
+	}
+	report()
+	err = k.move(ctx, m, func(done amount) {
+		all.add(done)
+		report()
 	})
+	return all, err
 }
 
 // placementWithout is a placement without a node; if it was the only one, another takes its place.

@@ -6,10 +6,10 @@ import "github.com/csmsql/csmsql/engine/ingest"
 func Steps(most int64, bytes ...int64) (steps []int) {
 	m := &moves{}
 	for i, n := range bytes {
-		m.list = append(m.list, chunkMove{number: i, bytes: n})
+		m.list = append(m.list, chunkMove{number: i, amount: amount{bytes: n}})
 	}
 	for len(m.list) > 0 {
-		step, _ := m.next(most)
+		step := m.next(most)
 		steps = append(steps, len(step))
 		m.list = m.list[len(step):]
 	}

@@ -224,14 +224,23 @@ func (k *Keeper) redivide(ctx context.Context, c *tableChange, p placement.Place
 type moves struct {
 	table catalog.TableName
 	list  []chunkMove
-	bytes int64
+	amount
 }
 
 type chunkMove struct {
 	number int
 	firsts []catalog.ExtentID // of its replicas: orders may come behind them meanwhile
-	bytes  int64              // that are copied
-	to     []replicas.Place
+	amount
+	to []replicas.Place
+}
+
+// amount is what moves, or has moved: chunks, their rows, and the bytes that are copied.
+type amount struct{ chunks, rows, bytes int64 }
+
+func (a *amount) add(b amount) {
+	a.chunks += b.chunks
+	a.rows += b.rows
+	a.bytes += b.bytes
 }
 
 // firstsOf are the first extents of a chunk's replicas.
@@ -295,14 +304,14 @@ func (k *Keeper) movesOf(ctx context.Context, v *catalog.TableVersion, chunks []
 		if err != nil {
 			return nil, err
 		}
-		x := chunkMove{number: i, firsts: firstsOf(c), to: to}
+		x := chunkMove{number: i, firsts: firstsOf(c), to: to, amount: amount{chunks: 1, rows: chunks[i].Living()}}
 		for _, p := range to {
 			if p.Have < 0 {
 				x.bytes += chunks[i].Bytes
 			}
 		}
 		m.list = append(m.list, x)
-		m.bytes += x.bytes
+		m.add(x.amount)
 	}
 	return m, nil
 }
@@ -310,11 +319,12 @@ func (k *Keeper) movesOf(ctx context.Context, v *catalog.TableVersion, chunks []
 // moveConflicts bounds how often a step is tried again whose chunks got orders meanwhile.
 const moveConflicts = 20
 
-// move does them, step by step; moved (or nil) is called with the bytes that have moved.
-func (k *Keeper) move(ctx context.Context, m *moves, moved func(bytes int64)) error {
+// move does them, step by step; moved (or nil) is called with what each step has moved.
+func (k *Keeper) move(ctx context.Context, m *moves, moved func(amount)) error {
 	for conflicts := 0; len(m.list) > 0; {
-		step, bytes := m.next(moveBytes)
-		if err := k.moveStep(ctx, m.table, step); err != nil {
+		step := m.next(moveBytes)
+		done, err := k.moveStep(ctx, m.table, step)
+		if err != nil {
 			if conflicts++; errors.Is(err, catalog.ErrConflict) && conflicts <= moveConflicts {
 				continue
 			}
@@ -322,26 +332,27 @@ func (k *Keeper) move(ctx context.Context, m *moves, moved func(bytes int64)) er
 		}
 		k.fault.At(faults.MoveStep)
 		if m.list = m.list[len(step):]; moved != nil {
-			moved(bytes)
+			moved(done)
 		}
 	}
 	return nil
 }
 
 // next is the next step: at most so many bytes, or one chunk.
-func (m *moves) next(most int64) (step []chunkMove, bytes int64) {
-	n := 0
+func (m *moves) next(most int64) []chunkMove {
+	n, bytes := 0, int64(0)
 	for n < len(m.list) && (n == 0 || bytes+m.list[n].bytes <= most) {
 		bytes += m.list[n].bytes
 		n++
 	}
-	return m.list[:n], bytes
+	return m.list[:n]
 }
 
-// moveStep copies some chunks and commits the copies in their place, or beside them.
-func (k *Keeper) moveStep(ctx context.Context, table catalog.TableName, list []chunkMove) error {
-	return k.changeTable(ctx, table, func(ctx context.Context, change *tableChange) error {
-		var mu sync.Mutex // guards made
+// moveStep copies some chunks and commits the copies in their place, or beside them. It returns what it moved: not
+// what is not there any more.
+func (k *Keeper) moveStep(ctx context.Context, table catalog.TableName, list []chunkMove) (done amount, err error) {
+	err = k.changeTable(ctx, table, func(ctx context.Context, change *tableChange) error {
+		var mu sync.Mutex // guards made, and done
 		made := map[int]catalog.Replacement{}
 		group, running := errgroup.WithContext(ctx)
 		group.SetLimit(k.threads())
@@ -363,6 +374,7 @@ func (k *Keeper) moveStep(ctx context.Context, table catalog.TableName, list []c
 					mu.Lock()
 					defer mu.Unlock()
 					made[numbers[i]] = catalog.Replacement{Old: c, New: moved}
+					done.add(x.amount)
 				}
 				return err
 			})
@@ -376,6 +388,7 @@ func (k *Keeper) moveStep(ctx context.Context, table catalog.TableName, list []c
 		k.fault.At(faults.MoveCopied)
 		return change.tx.ReplaceChunks(ctx, table, made)
 	})
+	return done, err
 }
 
 // numbersOf finds the chunks of a step, whose numbers may be others because what lay before them was folded: -1 is one

@@ -192,12 +192,13 @@ func (r *repairer) repair(ctx context.Context, name catalog.TableName) error {
 		if err != nil || m == nil || len(m.list) == 0 {
 			return errors.Join(err, left)
 		}
-		step, bytes := m.next(most)
+		step := m.next(most)
 		k.fault.At(faults.RepairBegin)
-		switch err = k.moveStep(ctx, name, step); {
+		done, err := k.moveStep(ctx, name, step)
+		switch {
 		case err == nil:
-			k.repaired.Add(int64(len(step)))
-			k.log.Info("replicas were put right", "table", name.String(), "chunks", len(step), "bytes", bytes, "left", len(m.list)-len(step))
+			k.repaired.Add(done.chunks)
+			k.log.Info("replicas were put right", "table", name.String(), "chunks", done.chunks, "bytes", done.bytes, "left", len(m.list)-len(step))
 			k.fault.At(faults.RepairStep)
 			continue
 		case errors.Is(err, catalog.ErrConflict) && conflicts < repairConflicts:

@@ -579,6 +579,42 @@ func (x *DrainNodeRequest) GetOff() bool {
 	return false
 }
 
+type RebalanceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RebalanceRequest) Reset() {
+	*x = RebalanceRequest{}
+	mi := &file_cluster_noderpc_nodepb_administration_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RebalanceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RebalanceRequest) ProtoMessage() {}
+
+func (x *RebalanceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_administration_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RebalanceRequest.ProtoReflect.Descriptor instead.
+func (*RebalanceRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_administration_proto_rawDescGZIP(), []int{7}
+}
+
 var File_cluster_noderpc_nodepb_administration_proto protoreflect.FileDescriptor
 
 const file_cluster_noderpc_nodepb_administration_proto_rawDesc = "" +
@@ -630,10 +666,12 @@ const file_cluster_noderpc_nodepb_administration_proto_rawDesc = "" +
 	"\atrouble\x18\b \x01(\tR\atrouble\"8\n" +
 	"\x10DrainNodeRequest\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x10\n" +
-	"\x03off\x18\x02 \x01(\bR\x03off2\xba\x01\n" +
+	"\x03off\x18\x02 \x01(\bR\x03off\"\x12\n" +
+	"\x10RebalanceRequest2\x86\x02\n" +
 	"\x0eAdministration\x12\\\n" +
 	"\rClusterStatus\x12$.csmsql.node.v1.ClusterStatusRequest\x1a%.csmsql.node.v1.ClusterStatusResponse\x12J\n" +
-	"\tDrainNode\x12 .csmsql.node.v1.DrainNodeRequest\x1a\x19.csmsql.node.v1.LoadEvent0\x01B1Z/github.com/csmsql/csmsql/cluster/noderpc/nodepbb\x06proto3"
+	"\tDrainNode\x12 .csmsql.node.v1.DrainNodeRequest\x1a\x19.csmsql.node.v1.LoadEvent0\x01\x12J\n" +
+	"\tRebalance\x12 .csmsql.node.v1.RebalanceRequest\x1a\x19.csmsql.node.v1.LoadEvent0\x01B1Z/github.com/csmsql/csmsql/cluster/noderpc/nodepbb\x06proto3"
 
 var (
 	file_cluster_noderpc_nodepb_administration_proto_rawDescOnce sync.Once
@@ -647,7 +685,7 @@ func file_cluster_noderpc_nodepb_administration_proto_rawDescGZIP() []byte {
 	return file_cluster_noderpc_nodepb_administration_proto_rawDescData
 }
 
-var file_cluster_noderpc_nodepb_administration_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_cluster_noderpc_nodepb_administration_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_cluster_noderpc_nodepb_administration_proto_goTypes = []any{
 	(*ClusterStatusRequest)(nil),  // 0: csmsql.node.v1.ClusterStatusRequest
 	(*ClusterStatusResponse)(nil), // 1: csmsql.node.v1.ClusterStatusResponse
@@ -656,21 +694,24 @@ var file_cluster_noderpc_nodepb_administration_proto_goTypes = []any{
 	(*ClusterPart)(nil),           // 4: csmsql.node.v1.ClusterPart
 	(*EtcdMember)(nil),            // 5: csmsql.node.v1.EtcdMember
 	(*DrainNodeRequest)(nil),      // 6: csmsql.node.v1.DrainNodeRequest
-	(*RegionStatus)(nil),          // 7: csmsql.node.v1.RegionStatus
-	(*LoadEvent)(nil),             // 8: csmsql.node.v1.LoadEvent
+	(*RebalanceRequest)(nil),      // 7: csmsql.node.v1.RebalanceRequest
+	(*RegionStatus)(nil),          // 8: csmsql.node.v1.RegionStatus
+	(*LoadEvent)(nil),             // 9: csmsql.node.v1.LoadEvent
 }
 var file_cluster_noderpc_nodepb_administration_proto_depIdxs = []int32{
 	2, // 0: csmsql.node.v1.ClusterStatusResponse.nodes:type_name -> csmsql.node.v1.ClusterNode
 	3, // 1: csmsql.node.v1.ClusterStatusResponse.tables:type_name -> csmsql.node.v1.ClusterTable
 	5, // 2: csmsql.node.v1.ClusterStatusResponse.etcd:type_name -> csmsql.node.v1.EtcdMember
-	7, // 3: csmsql.node.v1.ClusterNode.regions:type_name -> csmsql.node.v1.RegionStatus
+	8, // 3: csmsql.node.v1.ClusterNode.regions:type_name -> csmsql.node.v1.RegionStatus
 	4, // 4: csmsql.node.v1.ClusterTable.parts:type_name -> csmsql.node.v1.ClusterPart
 	0, // 5: csmsql.node.v1.Administration.ClusterStatus:input_type -> csmsql.node.v1.ClusterStatusRequest
 	6, // 6: csmsql.node.v1.Administration.DrainNode:input_type -> csmsql.node.v1.DrainNodeRequest
-	1, // 7: csmsql.node.v1.Administration.ClusterStatus:output_type -> csmsql.node.v1.ClusterStatusResponse
-	8, // 8: csmsql.node.v1.Administration.DrainNode:output_type -> csmsql.node.v1.LoadEvent
-	7, // [7:9] is the sub-list for method output_type
-	5, // [5:7] is the sub-list for method input_type
+	7, // 7: csmsql.node.v1.Administration.Rebalance:input_type -> csmsql.node.v1.RebalanceRequest
+	1, // 8: csmsql.node.v1.Administration.ClusterStatus:output_type -> csmsql.node.v1.ClusterStatusResponse
+	9, // 9: csmsql.node.v1.Administration.DrainNode:output_type -> csmsql.node.v1.LoadEvent
+	9, // 10: csmsql.node.v1.Administration.Rebalance:output_type -> csmsql.node.v1.LoadEvent
+	8, // [8:11] is the sub-list for method output_type
+	5, // [5:8] is the sub-list for method input_type
 	5, // [5:5] is the sub-list for extension type_name
 	5, // [5:5] is the sub-list for extension extendee
 	0, // [0:5] is the sub-list for field type_name
@@ -688,7 +729,7 @@ func file_cluster_noderpc_nodepb_administration_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_noderpc_nodepb_administration_proto_rawDesc), len(file_cluster_noderpc_nodepb_administration_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

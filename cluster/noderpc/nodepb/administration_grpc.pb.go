@@ -24,6 +24,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	Administration_ClusterStatus_FullMethodName = "/csmsql.node.v1.Administration/ClusterStatus"
 	Administration_DrainNode_FullMethodName     = "/csmsql.node.v1.Administration/DrainNode"
+	Administration_Rebalance_FullMethodName     = "/csmsql.node.v1.Administration/Rebalance"
 )
 
 // AdministrationClient is the client API for Administration service.
@@ -33,6 +34,8 @@ type AdministrationClient interface {
 	ClusterStatus(ctx context.Context, in *ClusterStatusRequest, opts ...grpc.CallOption) (*ClusterStatusResponse, error)
 	// DrainNode moves what a node holds to the others, and reports; it returns when nothing is left there.
 	DrainNode(ctx context.Context, in *DrainNodeRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LoadEvent], error)
+	// Rebalance moves chunks from full nodes to empty ones, and reports; it returns what moved.
+	Rebalance(ctx context.Context, in *RebalanceRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LoadEvent], error)
 }
 
 type administrationClient struct {
@@ -72,6 +75,25 @@ func (c *administrationClient) DrainNode(ctx context.Context, in *DrainNodeReque
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Administration_DrainNodeClient = grpc.ServerStreamingClient[LoadEvent]
 
+func (c *administrationClient) Rebalance(ctx context.Context, in *RebalanceRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LoadEvent], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Administration_ServiceDesc.Streams[1], Administration_Rebalance_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[RebalanceRequest, LoadEvent]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Administration_RebalanceClient = grpc.ServerStreamingClient[LoadEvent]
+
 // AdministrationServer is the server API for Administration service.
 // All implementations must embed UnimplementedAdministrationServer
 // for forward compatibility.
@@ -79,6 +101,8 @@ type AdministrationServer interface {
 	ClusterStatus(context.Context, *ClusterStatusRequest) (*ClusterStatusResponse, error)
 	// DrainNode moves what a node holds to the others, and reports; it returns when nothing is left there.
 	DrainNode(*DrainNodeRequest, grpc.ServerStreamingServer[LoadEvent]) error
+	// Rebalance moves chunks from full nodes to empty ones, and reports; it returns what moved.
+	Rebalance(*RebalanceRequest, grpc.ServerStreamingServer[LoadEvent]) error
 	mustEmbedUnimplementedAdministrationServer()
 }
 
@@ -94,6 +118,9 @@ func (UnimplementedAdministrationServer) ClusterStatus(context.Context, *Cluster
 }
 func (UnimplementedAdministrationServer) DrainNode(*DrainNodeRequest, grpc.ServerStreamingServer[LoadEvent]) error {
 	return status.Error(codes.Unimplemented, "method DrainNode not implemented")
+}
+func (UnimplementedAdministrationServer) Rebalance(*RebalanceRequest, grpc.ServerStreamingServer[LoadEvent]) error {
+	return status.Error(codes.Unimplemented, "method Rebalance not implemented")
 }
 func (UnimplementedAdministrationServer) mustEmbedUnimplementedAdministrationServer() {}
 func (UnimplementedAdministrationServer) testEmbeddedByValue()                        {}
@@ -145,6 +172,17 @@ func _Administration_DrainNode_Handler(srv interface{}, stream grpc.ServerStream
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Administration_DrainNodeServer = grpc.ServerStreamingServer[LoadEvent]
 
+func _Administration_Rebalance_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(RebalanceRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AdministrationServer).Rebalance(m, &grpc.GenericServerStream[RebalanceRequest, LoadEvent]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Administration_RebalanceServer = grpc.ServerStreamingServer[LoadEvent]
+
 // Administration_ServiceDesc is the grpc.ServiceDesc for Administration service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -161,6 +199,11 @@ var Administration_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "DrainNode",
 			Handler:       _Administration_DrainNode_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Rebalance",
+			Handler:       _Administration_Rebalance_Handler,
 			ServerStreams: true,
 		},
 	},
