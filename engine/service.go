@@ -50,8 +50,7 @@ func (e *Engine) ClusterStatus(ctx context.Context) (noderpc.ClusterStatus, erro
 // holds of tables moves to the other nodes. Placements that name it get lists without it. When Drain returns the
 // node may be stopped, except for transactions that wrote before and commit later: drain it again. progress may be nil.
 //
-// A node that is not there is drained of what it had: other replicas are copied, and what has none is the error
-// (reload brings it back first). When the node comes back, it holds nothing.
+// Of a node that is not there other replicas are copied; what has none is the error: reload that first.
 func (e *Engine) Drain(ctx context.Context, name string, progress func(noderpc.Progress)) error {
 	return e.newService().Drain(ctx, name, progress)
 }
