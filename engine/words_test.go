@@ -22,7 +22,7 @@ func TestErrorsInPostgresWords(t *testing.T) {
 		"SELECT '1e30'::decimal(10, 2)":         `22003 numeric field overflow: 1e30 does not fit DECIMAL(10,2)`,
 		"SELECT 12345.6::float8::decimal(4, 1)": `22003 numeric field overflow: 12345.600000 does not fit DECIMAL(4,1)`,
 		"SELECT 123456.78::decimal(4, 1)":       `22003 numeric field overflow: 123456.78 does not fit DECIMAL(4,1)`,
-		"SELECT 'x'::decimal(4, 1)":             `22P02 Could not convert string "x" to DECIMAL(4,1)`,
+		"SELECT 'x'::decimal(4, 1)":             `22P02 invalid input syntax for type numeric: "x"`,
 		"SELECT 'x'::date":                      `22007 invalid date field format: "x", expected format is (YYYY-MM-DD)`,
 		"SELECT '2024-13-01'::date":             `22008 date field value out of range: "2024-13-01"`,
 		"SELECT nope":                           `42703 column "nope" does not exist`,

@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
+	"github.com/csmsql/csmsql/sql/typing"
 )
 
 // Execution is an EXECUTE: the statement's text, and the arguments in the order of its parameters.
@@ -69,6 +70,12 @@ func (x *Execution) Values() (values []string, asked []int, list []string, err e
 		a, err := readArgument(expression)
 		if err != nil {
 			return nil, nil, nil, err
+		}
+		if by, err := typing.NumberOf(a.value, n.OIDs[i]); a.text && err != nil {
+			return nil, nil, nil, err
+		} else if a.text && by != "" {
+			values[i] = "(" + by + ")"
+			continue
 		}
 		t := n.Types[i]
 		known := Exact(t)
@@ -130,7 +137,10 @@ func Constants(batch arrow.RecordBatch, n int) ([]string, error) {
 var integerTypes = map[uint32]bool{relation.OIDInt4: true, relation.OIDInt8: true}
 
 // givenArgument says what an argument of EXECUTE is.
-type givenArgument struct{ constant, number, text, null bool }
+type givenArgument struct {
+	constant, number, text, null bool
+	value                        string // of a text
+}
 
 func readArgument(expression string) (a givenArgument, err error) {
 	dialect.ReplaceTokens(expression, func(token string, _ int) (string, bool) {
@@ -155,7 +165,9 @@ func readArgument(expression string) (a givenArgument, err error) {
 		value = e.Rexpr
 	}
 	c := value.GetAConst()
-	return givenArgument{constant: c != nil, number: c.GetIval() != nil, text: c.GetSval() != nil, null: c.GetIsnull()}, nil
+	return givenArgument{
+		constant: c != nil, number: c.GetIval() != nil, text: c.GetSval() != nil, null: c.GetIsnull(), value: c.GetSval().GetSval(),
+	}, nil
 }
 
 func subqueries(n *pg.Node) bool {

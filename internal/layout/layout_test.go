@@ -78,7 +78,7 @@ var allowed = map[string][]string{
 	"engine/lookup":        {"catalog"},
 	"engine/temporary":     {"engine/cast", "engine/snapshot", "exec/duckdb", "sql/dialect", "sql/pgcatalog", "sql/statement"},
 	"engine/retained":      {"engine/account", "engine/conform"},
-	"engine/prepared":      {"engine/cast", "engine/function", "engine/relation", "exec/duckdb", "sql/dialect", "sql/pgcatalog", "sql/statement"},
+	"engine/prepared":      {"engine/cast", "engine/function", "engine/relation", "exec/duckdb", "sql/dialect", "sql/pgcatalog", "sql/statement", "sql/typing"},
 	"engine/planned":       {"sql/setting", "engine/lookup", "engine/prepared", "engine/reader", "engine/scan", "engine/snapshot", "catalog", "exec/duckdb", "sql/dialect", "sql/optimization", "sql/pgcatalog"},
 	"engine/kernel":        {"engine/materialized", "engine/argument", "engine/configuration", "engine/facts", "engine/lease", "engine/member", "engine/order", "engine/reader", "engine/zonemap", "catalog", "exec/compute", "exec/duckdb", "exec/plan", "sql/optimization", "sql/setting"},
 	"engine/configuration": {"engine/reader", "engine/snapshot", "engine/zone", "catalog", "exec/duckdb", "sql/optimization", "sql/pgcatalog", "sql/setting", "sql/statement"},

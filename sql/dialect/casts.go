@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/literal"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
 
@@ -154,6 +155,7 @@ func (r *translation) dimensions(operand lex.Token, start, stop int, kind lex.To
 	if given == 0 {
 		return
 	}
+	r.elementDigits(kind, start, stop)
 	has := 0
 	switch value, ok := operand.Value(); {
 	case operand.Kind == lex.String && ok && r.next(operand.End()).Start == stop:
@@ -171,6 +173,32 @@ func (r *translation) dimensions(operand lex.Token, start, stop int, kind lex.To
 		r.insert(start, flatName+"(", opens)
 		r.insert(stop, ")", closes)
 	}
+}
+
+// elementDigits gives the elements of numeric[] the digits behind the point that the constants have which stand between
+// two offsets: DuckDB's have three.
+func (r *translation) elementDigits(kind lex.Token, from, to int) {
+	if !isNumeric(kind) || !r.next(kind.End()).Is("[") {
+		return
+	}
+	most := 0
+	for t := r.next(from); t.Start < to && !t.Ends(); t = r.next(t.End()) {
+		text := t.Text
+		switch value, _ := t.Value(); {
+		case t.Kind == lex.String:
+			text = value
+		case t.Kind != lex.Number:
+			if t.Kind != lex.Symbol && !t.IsAny("array", "null", "cast") || t.Is("::") {
+				return
+			}
+			continue
+		}
+		for _, element := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(`{},"`, c) }) {
+			digits, _ := digitsBehindPoint(element)
+			most = max(most, digits)
+		}
+	}
+	r.replace(kind.Start, kind.End(), "DECIMAL(38, "+strconv.Itoa(most)+")")
 }
 
 // flatName is the macro that refuses arrays of what DuckDB writes in its own way as texts: arrays and rows.
@@ -292,7 +320,6 @@ func isNumeric(kind lex.Token) bool { return kind.IsAny("numeric", "decimal", "d
 
 var (
 	wholeNumber  = regexp.MustCompile(`^\s*[-+]?[0-9]+\s*$`)
-	plainNumber  = regexp.MustCompile(`^\s*[-+]?([0-9]*)(?:\.([0-9]*))?(?:[eE]([-+]?[0-9]{1,4}))?\s*$`)
 	withoutZeros = regexp.MustCompile(`^(\d{4}-\d{1,2}-\d{1,2}[ T]\d{1,2}:\d{2})([-+]\d{2}(?::?\d{2})?|Z)$`)
 	isoInterval  = regexp.MustCompile(`^P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?` +
 		`(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$`)
@@ -330,17 +357,11 @@ var dateLayouts = []string{
 // digitsBehindPoint is how many digits a number has behind its point, as PostgreSQL's numeric keeps them; false: it is
 // none, or none that a decimal of 38 digits holds exactly.
 func digitsBehindPoint(value string) (int, bool) {
-	m := plainNumber.FindStringSubmatch(value)
-	if m == nil || m[1]+m[2] == "" {
-		return 0, false
+	whole, fraction, ok := literal.Number(value)
+	if !strings.ContainsAny(value, "eE") {
+		return min(len(fraction), 38), ok
 	}
-	if m[3] == "" {
-		return min(len(m[2]), 38), true
-	}
-	exponent, _ := strconv.Atoi(m[3])
-	behind := max(len(m[2])-exponent, 0)
-	before := max(len(strings.TrimLeft(m[1], "0"))+exponent, 0)
-	return behind, before+behind <= 38
+	return len(fraction), ok && len(strings.TrimLeft(whole, "-0"))+len(fraction) <= 38
 }
 
 // literal reads a string of which the text says what type it is; alone: without digits. What it gives, if anything, is

@@ -164,10 +164,11 @@ var tooLong = regexp.MustCompile(`^CHECK constraint failed on table .+ with expr
 
 // What DuckDB says of values that a type does not have, in the names of its own memory's types.
 var (
-	noValue       = regexp.MustCompile(`(?s)^Could not convert string ['"](.*)['"] to '?(\w+)'?(?: when casting from source column .*)?$`)
+	noValue       = regexp.MustCompile(`(?s)^Could not convert string ['"](.*)['"] to '?(\w+(?:\(\d+,\d+\))?)'?(?: when casting from source column .*)?$`)
 	tooLarge      = regexp.MustCompile(`^(?:Type \w+ with|Failed to cast decimal) value (\S+) (?:can't be cast because the value is out of range for the destination|to) type (\w+)$`)
 	tooLargeText  = regexp.MustCompile(`^Could not convert string ['"]([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)['"] to '?(\w+)'?$`)
 	noDecimal     = regexp.MustCompile(`^(?:Could not convert string|Could not cast value|Casting value) ['"]?([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)['"]? to (?:type )?(DECIMAL\(\d+,\d+\))(?: failed: value is out of range!)?$`)
+	notFinite     = regexp.MustCompile(`(?i)^\s*(nan|[-+]?inf(inity)?)\s*$`) // a numeric of PostgreSQL's can be so
 	physicalTypes = map[string]string{"INT16": "smallint", "INT32": "integer", "INT64": "bigint", "BOOL": "boolean", "FLOAT": "real", "DOUBLE": "double precision",
 		"SMALLINT": "smallint", "INTEGER": "integer", "BIGINT": "bigint", "BOOLEAN": "boolean"}
 )
@@ -186,6 +187,8 @@ func PostgresWords(message string) string {
 	}
 	if m := noValue.FindStringSubmatch(message); m != nil && physicalTypes[m[2]] != "" {
 		return "invalid input syntax for type " + physicalTypes[m[2]] + ": \"" + m[1] + "\""
+	} else if m != nil && strings.HasPrefix(m[2], "DECIMAL(") && !notFinite.MatchString(m[1]) {
+		return "invalid input syntax for type numeric: \"" + m[1] + "\""
 	}
 	if m := tooLarge.FindStringSubmatch(message); m != nil && physicalTypes[m[2]] != "" {
 		return "value \"" + m[1] + "\" is out of range for type " + physicalTypes[m[2]]

@@ -122,7 +122,7 @@ func (w Written) Typed(parsed *statement.Statement, find typing.Find) (*statemen
 	if hasTypes(parsed) {
 		var err error
 		if text, made, err = typing.Translate(parsed.Text, parsed.Tree, find); err != nil {
-			return parsed, w, err
+			return parsed, w, w.Place(err)
 		}
 	}
 	text, once, err := computeOnce(text)

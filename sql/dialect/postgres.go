@@ -412,6 +412,7 @@ func (r *translation) operand(at int, in clause) (end int, is constant) {
 			end = r.intervalFields(name, after.End())
 		case name == "array" && after.Is("["):
 			r.ragged(after)
+			end = r.walk(after.End(), context{clause: in})
 		case name == "interval" && after.Kind == lex.Number:
 			end = r.next(after.End()).End()
 		default:

@@ -1,6 +1,9 @@
 package literal
 
 import (
+	"cmp"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -101,6 +104,27 @@ func Ambiguous(text string) bool {
 	}
 	return beforeChrist(text) != text
 }
+
+// Number reads the text of a number as PostgreSQL's numeric does: its digits before the point, with its sign, and behind
+// it; an exponent has moved the point.
+func Number(text string) (whole, fraction string, ok bool) {
+	m := number.FindStringSubmatch(text)
+	if m == nil || m[2]+m[3] == "" {
+		return "", "", false
+	}
+	digits, point := m[2]+m[3], len(m[2])
+	if m[4] != "" {
+		exponent, _ := strconv.Atoi(m[4]) // of up to four digits
+		point += exponent
+	}
+	digits = strings.Repeat("0", max(-point, 0)) + digits
+	point = max(point, 0)
+	digits += strings.Repeat("0", max(point-len(digits), 0))
+	whole, fraction = strings.TrimLeft(digits[:point], "0"), digits[point:]
+	return strings.TrimPrefix(m[1], "+") + cmp.Or(whole, "0"), fraction, true
+}
+
+var number = regexp.MustCompile(`^\s*([-+]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([-+]?[0-9]{1,4}))?\s*$`)
 
 const blanks = " \t\n\r\v\f"
 

@@ -18,7 +18,8 @@ func (w *translation) call(x *pg.Node) {
 	}
 	last := w.of(f.Args[len(f.Args)-1])
 	switch {
-	case name == "csm_divide" && len(f.Args) == 2:
+	case (name == "csm_divide" || name == "csm_mod") && len(f.Args) == 2:
+		w.numbers(f.Args, true)
 		w.operands(f.Args[0], f.Args[1], false)
 	case (name == "sum" || name == "avg") && last == intervalType && f.Over == nil && f.AggFilter == nil &&
 		!f.AggDistinct:

@@ -1,7 +1,7 @@
 package typing
 
 import (
-	"regexp"
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -16,9 +16,19 @@ import (
 const exactReal = 1 << 24
 
 // compares reports whether types may say what a comparison means: one with a number that a real may not be, or with a
-// text that ends with a blank.
+// text that ends with a blank or is a number.
 func compares(e *pg.A_Expr) bool {
-	return (isComparison(e) || e.Kind == pg.A_Expr_Kind_AEXPR_NULLIF) && (isTelling(e.Lexpr) || isTelling(e.Rexpr))
+	switch e.Kind {
+	case pg.A_Expr_Kind_AEXPR_OP_ANY, pg.A_Expr_Kind_AEXPR_OP_ALL:
+		return e.Rexpr.GetAConst().GetSval() != nil || isTelling(e.Rexpr)
+	case pg.A_Expr_Kind_AEXPR_NULLIF,
+		pg.A_Expr_Kind_AEXPR_BETWEEN_SYM, pg.A_Expr_Kind_AEXPR_NOT_BETWEEN_SYM:
+	default:
+		if !isComparison(e) {
+			return false
+		}
+	}
+	return isTelling(e.Lexpr) || isTelling(e.Rexpr)
 }
 
 func isComparison(e *pg.A_Expr) bool {
@@ -52,13 +62,12 @@ func isTest(e *pg.A_Expr) bool {
 }
 
 func isTelling(x *pg.Node) bool {
-	for _, item := range x.GetList().GetItems() {
-		if isTelling(item) {
-			return true
-		}
+	if slices.ContainsFunc(x.GetList().GetItems(), isTelling) || slices.ContainsFunc(x.GetRowExpr().GetArgs(), isTelling) {
+		return true
 	}
 	c := x.GetAConst()
-	return mayRound(c) || isNumeric(x) || strings.HasSuffix(c.GetSval().GetSval(), " ")
+	text := c.GetSval().GetSval()
+	return mayRound(c) || isNumeric(x) || strings.HasSuffix(text, " ") || mayBeRounded(text)
 }
 
 // mayRound reports whether a constant may be another number as a real.
@@ -140,17 +149,16 @@ func (w *translation) unite(arm, beside *bind.Query) {
 		if target.Name == "" {
 			name = " AS " + lex.Quote(pgcatalog.NoName)
 		}
-		switch t := w.query(beside, i); {
-		case unitedNames[t] != "":
-			w.cast(target.Val, unitedNames[t]+name)
-		case t == numericType && plainNumber.MatchString(value.Sval):
-			at := lex.Client.Next(w.sql, int(target.GetVal().GetAConst().Location))
-			w.edits = append(w.edits, change{at.Start, at.End(), strings.TrimSpace(value.Sval) + name, len(w.edits)})
+		t := w.query(beside, i)
+		by := w.number(target.Val, t, false)
+		if by == "" && unitedNames[t] != "" {
+			by = lex.QuoteString(value.Sval) + "::" + unitedNames[t]
+		}
+		if by != "" {
+			w.replaceString(target.GetVal().GetAConst(), by+name)
 		}
 	}
 }
-
-var plainNumber = regexp.MustCompile(`^\s*-?[0-9]+(\.[0-9]+)?\s*$`)
 
 // isNumeric reports whether x is a cast to numeric.
 func isNumeric(x *pg.Node) bool {

@@ -101,37 +101,11 @@ func (l *Labels) concerned(parsed *pg.ParseResult, find Find) bool {
 	return false
 }
 
-// group are expressions of which all have one type.
-type group struct {
-	nodes []*pg.Node
-	at    int32 // where the operator stands
-	what  string
-	op    string // of a comparison
-}
-
 func (l *Labels) node(x *pg.Node) {
+	for _, g := range together(x) {
+		l.unify(g)
+	}
 	switch e := x.GetNode().(type) {
-	case *pg.Node_AExpr:
-		l.operation(e.AExpr)
-	case *pg.Node_CaseExpr:
-		if c := e.CaseExpr; c.Arg != nil {
-			compared := []*pg.Node{c.Arg}
-			for _, when := range c.Args {
-				compared = append(compared, when.GetCaseWhen().GetExpr())
-			}
-			l.unify(group{nodes: compared, at: c.Location, op: "="})
-		}
-		l.unify(group{nodes: results(e.CaseExpr), at: e.CaseExpr.Location, what: "CASE"})
-	case *pg.Node_CoalesceExpr:
-		l.unify(group{nodes: e.CoalesceExpr.Args, at: e.CoalesceExpr.Location, what: "COALESCE"})
-	case *pg.Node_MinMaxExpr:
-		what := "GREATEST"
-		if e.MinMaxExpr.Op == pg.MinMaxOp_IS_LEAST {
-			what = "LEAST"
-		}
-		l.unify(group{nodes: e.MinMaxExpr.Args, at: e.MinMaxExpr.Location, what: what})
-	case *pg.Node_AArrayExpr:
-		l.unify(group{nodes: e.AArrayExpr.Elements, at: e.AArrayExpr.Location, what: "ARRAY"})
 	case *pg.Node_FuncCall:
 		l.function(x, e.FuncCall)
 	case *pg.Node_TypeCast:
@@ -170,45 +144,6 @@ func (l *Labels) refuseLabel(c *pg.A_Const, t *enumeration.Type) {
 	e := sqlerror.New("22P02", "%s", t.Refusal(c.GetSval().GetSval()))
 	e.At = edit.Position(l.sql, int(c.Location))
 	l.failed = cmp.Or[error](l.failed, e)
-}
-
-// orders are the operators that user-defined types have.
-var orders = []string{"=", "<>", "!=", "<", "<=", ">", ">="}
-
-func (l *Labels) operation(e *pg.A_Expr) {
-	if len(e.Name) != 1 {
-		return
-	}
-	op := tree.LastText(e.Name)
-	switch e.Kind {
-	case pg.A_Expr_Kind_AEXPR_OP, pg.A_Expr_Kind_AEXPR_DISTINCT, pg.A_Expr_Kind_AEXPR_NOT_DISTINCT:
-		if e.Lexpr != nil && slices.Contains(orders, op) {
-			l.compared(e.Lexpr, e.Rexpr, e.Location, op)
-		}
-	case pg.A_Expr_Kind_AEXPR_NULLIF:
-		l.compared(e.Lexpr, e.Rexpr, e.Location, op)
-	case pg.A_Expr_Kind_AEXPR_IN:
-		l.unify(group{nodes: append([]*pg.Node{e.Lexpr}, e.Rexpr.GetList().GetItems()...), at: e.Location, op: op})
-	case pg.A_Expr_Kind_AEXPR_OP_ANY, pg.A_Expr_Kind_AEXPR_OP_ALL:
-		if elements := e.Rexpr.GetAArrayExpr().GetElements(); elements != nil {
-			l.unify(group{nodes: append([]*pg.Node{e.Lexpr}, elements...), at: e.Location, op: op})
-		}
-	case pg.A_Expr_Kind_AEXPR_BETWEEN, pg.A_Expr_Kind_AEXPR_NOT_BETWEEN, pg.A_Expr_Kind_AEXPR_BETWEEN_SYM,
-		pg.A_Expr_Kind_AEXPR_NOT_BETWEEN_SYM:
-		l.unify(group{nodes: append([]*pg.Node{e.Lexpr}, e.Rexpr.GetList().GetItems()...), at: e.Location, op: ">="})
-	}
-}
-
-// compared are two sides, which may be rows.
-func (l *Labels) compared(a, b *pg.Node, at int32, op string) {
-	x, y := a.GetRowExpr().GetArgs(), b.GetRowExpr().GetArgs()
-	if len(x) == 0 || len(x) != len(y) {
-		l.unify(group{nodes: []*pg.Node{a, b}, at: at, op: op})
-		return
-	}
-	for i := range x {
-		l.compared(x[i], y[i], at, op)
-	}
 }
 
 // unions are the columns of a set operation, and of VALUES.

@@ -142,6 +142,8 @@ func mayMismatch(s *pg.SelectStmt) bool {
 	for _, row := range s.ValuesLists {
 		for i, item := range row.GetList().GetItems() {
 			switch c := item.GetAConst(); {
+			case mayBeRounded(c.GetSval().GetSval()):
+				return true
 			case c.GetBoolval() != nil:
 				booleans[i] = true
 			case c.GetIval() != nil || c.GetFval() != nil:

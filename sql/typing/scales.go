@@ -9,6 +9,7 @@ import (
 
 	"github.com/csmsql/csmsql/sql/bind"
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/literal"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/tree"
 )
@@ -50,6 +51,11 @@ func (n *inference) decimal(x *pg.Node) (d decimal, ok bool) {
 		if f := e.AConst.GetFval(); f != nil {
 			whole, fraction, _ := strings.Cut(strings.TrimPrefix(f.Fval, "-"), ".")
 			return decimal{len(whole), len(fraction)}, lex.OnlyDigits(whole + fraction)
+		}
+		if s := e.AConst.GetSval(); s != nil { // it is one of a numeric, if it is of a number at all
+			if whole, fraction, ok := literal.Number(strings.TrimSpace(s.Sval)); ok {
+				return decimal{len(strings.TrimPrefix(whole, "-")), len(fraction)}, true
+			}
 		}
 	case *pg.Node_ColumnRef:
 		return n.decimalReference(e.ColumnRef)
@@ -312,6 +318,9 @@ func (w *translation) scaledMembers(s *pg.SubLink) {
 		return
 	}
 	q := w.bound.Query(s.Subselect.GetSelectStmt())
+	if by := w.number(s.Testexpr, w.query(q, 0), false); by != "" {
+		w.replaceString(s.Testexpr.GetAConst(), by)
+	}
 	of, known := w.decimal(s.Testexpr)
 	rows, alsoKnown := w.decimalOf(q, 0)
 	if all := of.or(rows); known && alsoKnown && !all.fits() {

@@ -50,8 +50,13 @@ func (n *inference) isText(x *pg.Node) bool {
 			return true
 		}
 	}
-	t := n.of(x)
-	return t == textType || t == varcharType || t == bpcharType
+	switch n.of(x) {
+	case textType, varcharType, bpcharType:
+		return true
+	case unknownType: // of strings alone: what is computed of them is a text
+		return x.GetParamRef() == nil
+	}
+	return false
 }
 
 // wholeNumber has what is cast from a text to a whole number looked at: DuckDB rounds '2.7' and reads '1e3'.

@@ -32,6 +32,7 @@ import (
 //	sum(real)           CAST(sum(real) AS real)         DuckDB's is a double precision
 //	real = 0.1          real = 0.1::double precision    DuckDB compares reals
 //	SELECT 1 UNION SELECT '2'   SELECT 1 UNION SELECT '2'::integer    DuckDB makes texts of both
+//	n = '0.25001'       n = 0.25001                     DuckDB rounds the string to n's digits (numbers.go)
 //	text::int           csm_whole(text, 'integer')::int               DuckDB's rounds '2.7'
 //	t IS NULL           (t.a IS NULL AND t.b IS NULL)   DuckDB's row of NULLs is none
 //	t::text             csm_row(ARRAY[csm_row__field(t.a), …])        DuckDB's is a struct's
@@ -80,6 +81,7 @@ func Translate(sql string, parsed *pg.ParseResult, find Find) (string, edit.List
 		}
 		if rows := q.Stmt.GetValuesLists(); len(rows) > 1 && q.Stmt != inserted {
 			for i := range rows[0].GetList().GetItems() {
+				w.numbers(valuesAt(rows, i), false)
 				w.scaled(valuesAt(rows, i))
 			}
 		}
@@ -90,7 +92,7 @@ func Translate(sql string, parsed *pg.ParseResult, find Find) (string, edit.List
 			seen[n] = true
 			w.node(n)
 		}
-		if err := w.mismatch(part, parsed, find); err != nil {
+		if err := cmp.Or(w.refused, w.mismatch(part, parsed, find)); err != nil {
 			return sql, nil, err
 		}
 	}
@@ -159,9 +161,13 @@ func Needed(parsed *pg.ParseResult) bool {
 				return true
 			}
 			switch name {
-			case "sum", "avg", "round", "date_trunc", "csm_divide", "csm_text", "concat", "concat_ws", "string_agg",
+			case "sum", "avg", "round", "date_trunc", "csm_divide", "csm_mod", "csm_text", "concat", "concat_ws", "string_agg",
 				"csm_generate_series", "to_char",
 				"csm_date_trunc__decade", "csm_date_trunc__century", "csm_date_trunc__millennium":
+				return true
+			}
+		case *pg.SubLink:
+			if isTelling(x.Testexpr) {
 				return true
 			}
 		case *pg.TypeCast:
@@ -193,6 +199,7 @@ type translation struct {
 	bare    map[*pg.Node]bool // columns of any query without a name
 	named   map[*pg.Node]bool // columns that were given one
 	edits   []change
+	refused error // of a string that is none of the type that it has
 }
 
 type change struct {
@@ -230,6 +237,9 @@ func (w *translation) targets(q *bind.Query, shown bool) {
 }
 
 func (w *translation) node(x *pg.Node) {
+	for _, g := range together(x) {
+		w.numbers(g.nodes, false)
+	}
 	switch e := x.GetNode().(type) {
 	case *pg.Node_AExpr:
 		switch {
@@ -238,11 +248,13 @@ func (w *translation) node(x *pg.Node) {
 		case isContainment(e.AExpr):
 			w.contained(e.AExpr)
 		case isArithmetic(e.AExpr):
+			w.numbers([]*pg.Node{e.AExpr.Lexpr, divisor(e.AExpr.Rexpr)}, true)
 			w.operands(e.AExpr.Lexpr, e.AExpr.Rexpr, tree.LastText(e.AExpr.Name) == "-")
 		case isComparison(e.AExpr):
 			w.keep(e.AExpr.Lexpr, e.AExpr.Rexpr)
 			w.compared(e.AExpr)
 		case e.AExpr.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY, e.AExpr.Kind == pg.A_Expr_Kind_AEXPR_OP_ALL:
+			w.numberArray(e.AExpr)
 			w.scaled(append([]*pg.Node{e.AExpr.Lexpr}, e.AExpr.Rexpr.GetAArrayExpr().GetElements()...))
 		case e.AExpr.Kind == pg.A_Expr_Kind_AEXPR_NULLIF:
 			w.compared(e.AExpr)

@@ -135,8 +135,16 @@ func TestMismatches(t *testing.T) {
 		"WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + (SELECT count(*) FROM t)::int FROM r) TABLE r":                     "",
 		"INSERT INTO t (i) VALUES (1), (true)":                                                                                    "",
 		"SELECT coalesce(b, true), least(i, 1) FROM t":                                                                            "",
-		"WITH t AS (SELECT 1, 2, 3) SELECT 1 FROM t AS x(a, b, c)":                                                                "",
-		"WITH a(x, y) AS (SELECT COLUMNS(*) FROM t), b(x) AS (SELECT * FROM t) TABLE a":                                           "",
+		"SELECT i = '1.5' FROM t":                                                       `invalid input syntax for type integer: "1.5"`,
+		"SELECT 1 FROM t WHERE i IN ('1', '1e0')":                                       `invalid input syntax for type integer: "1e0"`,
+		"SELECT count(*) = '3.5' FROM t":                                                `invalid input syntax for type bigint: "3.5"`,
+		"SELECT coalesce(i, '99999999999') FROM t":                                      `value "99999999999" is out of range for type integer`,
+		"SELECT i FROM t UNION SELECT ' x'":                                             `invalid input syntax for type integer: " x"`,
+		"SELECT i = ANY ('{1,2.5}') FROM t":                                             `invalid input syntax for type integer: "2.5"`,
+		"VALUES (1.5), ('1_0.5')":                                                       `invalid input syntax for type numeric: "1_0.5"`,
+		"SELECT i = ' 7 ', b = 'true', i IN ('7', 1.5) FROM t":                          "",
+		"WITH t AS (SELECT 1, 2, 3) SELECT 1 FROM t AS x(a, b, c)":                      "",
+		"WITH a(x, y) AS (SELECT COLUMNS(*) FROM t), b(x) AS (SELECT * FROM t) TABLE a": "",
 	} {
 		tree, err := pg.Parse(text)
 		require.NoError(t, err, text)
