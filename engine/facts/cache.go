@@ -15,8 +15,10 @@ type Cache struct {
 	Guess   func(int64) int64 // distorts estimates, for tests; nil: they stay as they are
 	Account *account.Session  // the node's; nil: nothing is charged
 
-	mu   sync.Mutex // guards the rest, and charged of facts
-	byID map[*catalog.TableVersion]*Facts
+	mu    sync.Mutex // guards the rest, and charged of facts
+	byID  map[*catalog.TableVersion]*Facts
+	added bool             // since Keep
+	kept  catalog.Revision // that Keep was given
 }
 
 const (
@@ -47,7 +49,7 @@ func (c *Cache) Of(v *catalog.TableVersion) *Facts {
 		if c.byID == nil {
 			c.byID = map[*catalog.TableVersion]*Facts{}
 		}
-		c.byID[v] = f
+		c.byID[v], c.added = f, true
 	}
 	return f
 }
@@ -109,10 +111,15 @@ func (c *Cache) Forget(versions ...*catalog.TableVersion) {
 	}
 }
 
-// Keep forgets facts of versions that now does not have. A statement that still reads one derives them again.
+// Keep forgets facts of versions that now does not have. A statement that still reads one derives them again: they are
+// forgotten by the next call, also if now is the same.
 func (c *Cache) Keep(now *catalog.Contents) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !c.added && c.kept == now.Revision() {
+		return
+	}
+	c.added, c.kept = false, now.Revision()
 	for v, f := range c.byID {
 		if current, ok := now.TableOf(v.Table().ID, v.Table().Name); !ok || current != v {
 			c.give(f)

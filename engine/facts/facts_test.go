@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/stretchr/testify/require"
 
+	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/exec/plan"
 )
@@ -49,4 +50,17 @@ func TestUnfitWords(t *testing.T) {
 	require.True(t, unfitWords([]string{"a", "b\x00"}))
 	require.True(t, unfitWords(make([]string, domainMax+1)))
 	require.False(t, unfitWords([]string{"", "a"}))
+}
+
+// Facts of a version that is in no contents any more are forgotten, also if they were derived after the last commit.
+func TestKeepForgetsWhatCameLate(t *testing.T) {
+	c, now := Cache{}, new(catalog.Contents)
+	v, err := catalog.Collect(catalog.TableName{Schema: "public", Name: "t"}, arrow.NewSchema(nil, nil), nil)
+	require.NoError(t, err)
+	c.Keep(now)
+	late := c.Of(v)
+	require.Same(t, late, c.Of(v))
+	c.Keep(now)
+	require.Empty(t, c.byID)
+	require.NotSame(t, late, c.Of(v))
 }

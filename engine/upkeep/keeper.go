@@ -136,16 +136,12 @@ const forgetEvery = time.Second
 func (k *Keeper) forget(ctx context.Context) {
 	tick := time.NewTicker(forgetEvery)
 	defer tick.Stop()
-	var seen catalog.Revision
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if now := k.catalog.Applied(); now.Revision() != seen {
-				seen = now.Revision()
-				k.facts.Keep(now)
-			}
+			k.facts.Keep(k.catalog.Applied())
 		}
 	}
 }
