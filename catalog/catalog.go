@@ -328,7 +328,7 @@ func (c *Catalog) Page(ctx context.Context, id PageID) ([]byte, error) {
 		return nil, err
 	}
 	if ok {
-		return item.Value, nil
+		return hugetable.Expand(id, item.Value)
 	}
 	if c.shared() {
 		// It fails when the session is over, whatever this process has heard (S7).

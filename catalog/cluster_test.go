@@ -101,7 +101,7 @@ func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
 		n.rearrange(rng, tx, id)
 	default:
 		if !exists {
-			_, err := tx.CreateTable(ctx, id, columns, catalog.TableOptions{})
+			_, err := tx.CreateTable(ctx, id, columnsOf(id), catalog.TableOptions{})
 			require.NoError(t, err)
 		}
 		for range 1 + rng.IntN(3) {
@@ -215,7 +215,7 @@ func (n *rackNode) append(at *rackNode, name string, now map[string][]int64) {
 	defer s.Close()
 	tx := n.catalog.Begin(s)
 	if _, exists := now[name]; !exists {
-		_, err := tx.CreateTable(ctx, id, columns, catalog.TableOptions{})
+		_, err := tx.CreateTable(ctx, id, columnsOf(id), catalog.TableOptions{})
 		require.NoError(t, err)
 	}
 	c, values := n.rack.chunk(n, at)

@@ -153,7 +153,7 @@ func (w *commit) seal(ctx context.Context, name TableName) error {
 	if sealed, err = w.retain(sealed, v, before); err != nil {
 		return err
 	}
-	encoded, err := sealed.Encode()
+	encoded, err := sealed.EncodeStored(pages)
 	if err != nil {
 		return err
 	}
@@ -416,7 +416,7 @@ func (w *commit) store(ctx context.Context) (Revision, error) {
 	}
 	var pages []store.Item
 	for _, p := range w.pages {
-		pages = append(pages, store.Item{Key: keys.Page(p.Ref.ID), Value: p.Data})
+		pages = append(pages, store.Item{Key: keys.Page(p.Ref.ID), Value: p.Stored()})
 	}
 	if fits(c.store.Limits(), w.write, pages) {
 		w.write.Puts = append(w.write.Puts, pages...)

@@ -79,7 +79,7 @@ func formerHistory(t *testing.T, rng *rand.Rand, steps int) {
 		case twins[name] == nil:
 			r := catalog.Retention{Versions: 1 + rng.IntN(6), Age: time.Duration(rng.IntN(3)) * 5 * time.Second}
 			w.change(func(tx *catalog.Transaction, _ *catalog.Contents) {
-				_, err := tx.CreateTable(ctx, name, columns, catalog.TableOptions{Retention: r})
+				_, err := tx.CreateTable(ctx, name, columnsOf(name), catalog.TableOptions{Retention: r})
 				require.NoError(t, err)
 			})
 			twins[name] = &formerTwin{retention: r, versions: []formerVersion{

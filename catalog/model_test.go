@@ -206,7 +206,7 @@ func (w *world) step(rt require.TestingT, rng *rand.Rand, s *session, name catal
 			w.clone(rt, rng, s, name, draw(), touch)
 			return
 		}
-		_, err := s.tx.CreateTable(ctx, name, columns, catalog.TableOptions{})
+		_, err := s.tx.CreateTable(ctx, name, columnsOf(name), catalog.TableOptions{})
 		switch {
 		case !schema:
 			require.ErrorIs(rt, err, catalog.ErrUndefinedSchema)

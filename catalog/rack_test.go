@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -377,3 +378,13 @@ func (n *rackNode) read(s *catalog.Snapshot, name string, pick int) (rows []int6
 const patience = 2 * time.Second
 
 var rackTables = []string{"a", "b", "c", "between"}
+
+// columnsOf are those of a table that a test makes. The records of every second one are so large that they are stored
+// compressed, and their pages with them.
+func columnsOf(name catalog.TableName) *arrow.Schema {
+	if name.Name[len(name.Name)-1]%2 == 0 {
+		return columns
+	}
+	words := arrow.MetadataFrom(map[string]string{"comment": strings.Repeat("it is large ", 100)})
+	return arrow.NewSchema(columns.Fields(), &words)
+}

@@ -125,6 +125,7 @@ type NewPage struct {
 	// Extents are those of its chunks, of all replicas. The first CarriedExtents a page of the base version has too.
 	Extents        []descriptor.ExtentID
 	CarriedExtents int
+	compressed     bool // as the store has it
 }
 
 // Seal returns the version as it is committed: number is its number, the tail is in pages. The pages that must be
@@ -308,6 +309,6 @@ func (b *packer) flush() {
 	data := b.open.encode()
 	ref.ID = pageIDOf(data)
 	b.version.pages = append(b.version.pages, ref)
-	b.made = append(b.made, NewPage{ref, data, append(b.carried, b.fresh...), len(b.carried)})
+	b.made = append(b.made, NewPage{Ref: ref, Data: data, Extents: append(b.carried, b.fresh...), CarriedExtents: len(b.carried)})
 	b.reset(ref.firstChunk+ref.Chunks, end)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -248,6 +249,9 @@ func FuzzRecord(f *testing.F) {
 	replicated, err := v.Replicate(2).Encode()
 	require.NoError(f, err)
 	f.Add(replicated)
+	stored, err := v.Rename(hugetable.TableName{Schema: "s", Name: strings.Repeat("long", 500)}).EncodeStored(nil)
+	require.NoError(f, err)
+	f.Add(stored)
 	for _, data := range store.data {
 		f.Add(data)
 	}

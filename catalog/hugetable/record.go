@@ -17,7 +17,8 @@ import (
 // the sixth if chunks have orders, the seventh if it keeps former versions, the eighth if columns are of user-defined
 // types, the ninth if it holds a query's rows, the tenth if it is a clone. A program that does not know of them would
 // lend memory again that is in use, or show the rows, or delete others, or take one column of a chunk for another, or
-// an order for a column, or show codes for labels, or change rows that must not be changed.
+// an order for a column, or show codes for labels, or change rows that must not be changed. Beside these there is
+// recordFormatCompressed.
 const (
 	recordFormat, recordFormatReplicas, recordFormatDeleted        = 1, 2, 3
 	recordFormatPurged, recordFormatNumbered, recordFormatOrdered  = 4, 5, 6
@@ -34,7 +35,7 @@ const (
 	recordChanged, recordRenumbered, recordPurges             = 15, 16, 17
 	recordAge, recordVersions, recordOrdered                  = 18, 19, 20
 	recordSince, recordAt, recordCause                        = 21, 22, 23
-	recordFamily                                              = 24
+	recordFamily, recordCompressed                            = 24, 25
 	refID, refChunks, refFirstRow, refRows, refBytes          = 1, 2, 3, 4, 5
 	refDeleted, refBehind                                     = 6, 7
 )
@@ -147,7 +148,11 @@ func (v *Version) readRetention(r *message.Reader) bool {
 
 // Decode reads a record and checks that the pages' rows are contiguous from 0 (H1). Contents come from source later.
 func Decode(data []byte, source *Source) (*Version, error) {
-	v := &Version{source: source}
+	data, compressed, err := expandRecord(data)
+	if err != nil {
+		return nil, err
+	}
+	v := &Version{source: source, compressed: compressed}
 	r := message.NewReader(data)
 	var format uint64
 	for r.Next() {
@@ -212,7 +217,6 @@ func Decode(data []byte, source *Source) (*Version, error) {
 		return v, err
 	}
 	v.ordered = v.ordered || format == recordFormatOrdered
-	var err error
 	if v.display, err = displayOf(v.table.Columns); err != nil {
 		return v, fmt.Errorf("record of table %v: %w", v.table.Name, err)
 	}
@@ -229,7 +233,7 @@ func (v *Version) checkRecord(format uint64) error {
 	case format < recordFormat || format > recordFormatCloned:
 		return fmt.Errorf("%w: a table record of format %d, this program knows %d to %d", ErrCorrupt,
 			format, recordFormat,
-			recordFormatCloned)
+			recordFormatCompressed)
 	case format < recordFormatEnumerated && (format == recordFormatKeeps) != v.table.Retention.Keeps():
 		return fmt.Errorf("%w: record of table %v has format %d and keeps %d versions", ErrCorrupt,
 			v.table.Name, format,

@@ -184,5 +184,5 @@ func (o *reopened) write() NewPage {
 	ref, last := o.ref, &o.page.entries[len(o.page.entries)-1]
 	ref.ID, ref.Chunks, ref.Rows = pageIDOf(data), len(o.page.entries), last.firstRow+last.rows-ref.FirstRow
 	ref.Bytes, ref.Deleted, ref.behind = o.bytes, o.deleted, 0
-	return NewPage{ref, data, o.extents, o.carried}
+	return NewPage{Ref: ref, Data: data, Extents: o.extents, CarriedExtents: o.carried}
 }

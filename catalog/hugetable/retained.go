@@ -198,7 +198,7 @@ func (v *Version) EncodeKept(until time.Time) ([]byte, error) {
 		return nil, err
 	}
 	w := message.Writer{}
-	w.Bytes(keptRecord, record)
+	w.Bytes(keptRecord, v.stored(record))
 	w.Int(keptUntil, until.UnixMicro())
 	return w.Buf, nil
 }

@@ -14,21 +14,22 @@ import (
 
 // Version is one immutable state of a table: its chunks in row order. Safe for concurrent use.
 type Version struct {
-	table   Table
-	number  uint64
-	rows    int64 // of all chunks, deleted ones too
-	deleted int64 // of rows
-	bytes   int64
-	chunks  int // in pages; the tail comes on top
-	pages   []PageRef
-	columns []statistics.Summary
-	tail    []*chunk.Chunk // appended by a transaction and not yet in a page
-	moved   map[int]moved  // put by a transaction in the place of chunks that are in pages; immutable
-	fold    *fold          // done by a transaction; its pages are among pages and not yet stored
-	origins []Origin       // by chunk; never changed
-	source  *Source
-	ordered bool     // a chunk has, or had, an order of its rows
-	display *display // how chunks come to have the table's columns; nil: they have them
+	table      Table
+	number     uint64
+	rows       int64 // of all chunks, deleted ones too
+	deleted    int64 // of rows
+	bytes      int64
+	chunks     int // in pages; the tail comes on top
+	pages      []PageRef
+	columns    []statistics.Summary
+	tail       []*chunk.Chunk // appended by a transaction and not yet in a page
+	moved      map[int]moved  // put by a transaction in the place of chunks that are in pages; immutable
+	fold       *fold          // done by a transaction; its pages are among pages and not yet stored
+	origins    []Origin       // by chunk; never changed
+	source     *Source
+	ordered    bool     // a chunk has, or had, an order of its rows
+	compressed bool     // as the store has it
+	display    *display // how chunks come to have the table's columns; nil: they have them
 
 	dead      map[int]*positions.Set // rows that a transaction deleted, by chunk; immutable
 	truncated bool                   // by a transaction: the rows before are not this version's

@@ -2,6 +2,7 @@ package hugetable_test
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -30,7 +31,7 @@ func TestWhatOneRowWrites(t *testing.T) {
 		table := hugetable.Table{ID: 7, Name: hugetable.TableName{Schema: "s", Name: "t"}, Columns: batch.Schema()}
 		v := hugetable.NewVersion(table, hugetable.NewSource(store, 0))
 		const commits = 1024
-		var inPages, inRecords, descriptor int
+		var inPages, inRecords, descriptor, stored int
 		for k := range commits {
 			batch := arraytest.Batch(rand.New(rand.NewPCG(uint64(k), 1)), memory.NewGoAllocator(), types, 1)
 			c, err := chunk.NewWriter(l, "t", 4096).Seal(ctx, batch, chunk.SealOptions{})
@@ -43,16 +44,31 @@ func TestWhatOneRowWrites(t *testing.T) {
 				store.data[p.Ref.ID] = p.Data
 				inPages += len(p.Data)
 			}
-			record, err := sealed.Encode()
+			record, err := sealed.EncodeStored(made)
+			require.NoError(t, err)
+			stored += len(record)
+			again, err := hugetable.Decode(record, hugetable.NewSource(store, 0))
+			require.NoError(t, err)
+			record, err = sealed.Encode()
 			require.NoError(t, err)
 			inRecords += len(record)
+			read, err := again.Encode()
+			require.NoError(t, err)
+			require.Equal(t, record, read)
+			for i := range made {
+				in := made[i].Stored()
+				stored += len(in)
+				out, err := hugetable.Expand(made[i].Ref.ID, in)
+				require.NoError(t, err)
+				require.Equal(t, made[i].Data, out)
+			}
 			descriptor = len(c.Encoded())
 			v = sealed
 			full := hugetable.PageBytes / max(descriptor, hugetable.PageBytes/hugetable.PageChunks)
 			require.LessOrEqual(t, len(v.Pages()), 2*k/full+9)
 		}
-		t.Logf("%d columns: a descriptor has %d bytes; a commit writes %d in pages and %d in the record",
-			columns, descriptor, inPages/commits, inRecords/commits)
+		t.Logf("%d columns: a descriptor has %d bytes; a commit writes %d in pages and %d in the record, stored as %d",
+			columns, descriptor, inPages/commits, inRecords/commits, stored/commits)
 		require.Less(t, inPages/commits, 9*(descriptor+60*columns))
 	}
 }
@@ -77,4 +93,49 @@ func TestSketchesThatAreNotPacked(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 	require.NotEqual(t, record, got)
+}
+
+// A table whose record is large is stored compressed from then on, however small the record becomes; others are stored
+// as programs read them that know no compression.
+func TestLargeTablesAreStoredCompressed(t *testing.T) {
+	const format = 11
+	storedAs := func(v *hugetable.Version) []byte {
+		stored, err := v.EncodeStored(nil)
+		require.NoError(t, err)
+		return stored
+	}
+	formatOf := func(stored []byte) uint64 {
+		r := message.NewReader(stored)
+		require.True(t, r.Next())
+		return r.Uint()
+	}
+	small, store := build(t, 300, 2, 0)
+	plain, err := small.Encode()
+	require.NoError(t, err)
+	require.Less(t, len(plain), 1<<10)
+	require.Equal(t, plain, storedAs(small))
+
+	stored := storedAs(small.Rename(hugetable.TableName{Schema: "s", Name: strings.Repeat("long", 500)}))
+	require.Equal(t, uint64(format), formatOf(stored))
+	large, err := hugetable.Decode(stored, hugetable.NewSource(store, 0))
+	require.NoError(t, err)
+	again := storedAs(large.Rename(small.Table().Name))
+	require.Equal(t, uint64(format), formatOf(again), "its pages may be compressed")
+	read, err := hugetable.Decode(again, hugetable.NewSource(store, 0))
+	require.NoError(t, err)
+	record, err := read.Encode()
+	require.NoError(t, err)
+	require.Equal(t, plain, record)
+
+	for _, damaged := range [][]byte{
+		stored[:len(stored)-1], fields(func(w *message.Writer) { w.Uint(1, format) }),
+		fields(func(w *message.Writer) { w.Uint(1, format); w.Bytes(25, stored) }),
+		fields(func(w *message.Writer) { w.Uint(1, format); w.Bytes(25, []byte{0x28, 0xb5, 0x2f, 0xfd, 1}) }),
+		fields(func(w *message.Writer) { w.Uint(1, format+1) }),
+	} {
+		_, err := hugetable.Decode(damaged, nil)
+		require.ErrorIs(t, err, hugetable.ErrCorrupt)
+	}
+	_, err = hugetable.Expand(hugetable.PageID{}, []byte{0x28, 0xb5, 0x2f, 0xfd, 1})
+	require.ErrorIs(t, err, hugetable.ErrCorrupt)
 }
