@@ -14,6 +14,7 @@
 //	cancel   statements that are cancelled:   how long they go on, in either of those nodes
 //	writes   one-row INSERTs, durable:        csmsql serve, on file and on shm, against PostgreSQL
 //	growth   what statements take:            with 10, 1,000 and 10,000 tables, and chunks, against the fewest
+//	         what they send:                  in clusters of 3, 8 and 16 nodes, against the fewest
 //
 // Run is the way in. What belongs in a process of its own (the nodes, the readers) is this program again: it starts
 // itself with arguments that Child knows, exchanges JSON with the child over its standard input and output, and ends it

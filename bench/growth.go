@@ -101,13 +101,18 @@ func measureGrowth(ctx context.Context, o Options) (*Report, error) {
 		Setting: fmt.Sprintf("what statements take with more and more tables that they do not read, and chunks of a"+
 			" table, each size in its own node, on shm, asked in turn; prepared statements, in the node's process,"+
 			" and another process that attaches; medians of %d runs, each of 3 to 40 statements; ratios are to the"+
-			" fewest. All answers were compared", o.Runs),
+			" fewest. All answers were compared. In clusters of more and more nodes, each a process, what one statement of"+
+			" the second node sends and receives, and what etcd sends to each other node; medians of as many runs, without"+
+			" what is sent anyway in that time", o.Runs),
 	}
 	for _, g := range grows(o) {
 		if err := g.measure(ctx, o); err != nil {
 			return nil, fmt.Errorf("%s: %w", g.what, err)
 		}
 		g.report(r)
+	}
+	if err := growNodes(ctx, o, r); err != nil {
+		return nil, err
 	}
 	r.Machine = thisMachine() // with the load at the end
 	return r, nil

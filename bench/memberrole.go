@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,6 +30,8 @@ type memberSetting struct {
 	Etcd  string
 	// Fixed: small chunks stay as they are.
 	Fixed bool
+	// Address is where others of the cluster reach it; empty: its socket.
+	Address string
 
 	processors []int // that the process is kept to; nil: all
 }
@@ -98,7 +101,7 @@ func (m memberSetting) config(data, region string) engine.Config {
 		Threads: m.Threads, Node: m.Name, NoCompaction: m.Fixed,
 	}
 	if m.Begin || m.Etcd != "" {
-		c.Cluster = &engine.Cluster{Init: m.Begin, Address: filepath.Join(data, memberSocket)}
+		c.Cluster = &engine.Cluster{Init: m.Begin, Address: cmp.Or(m.Address, filepath.Join(data, memberSocket))}
 		if !m.Begin {
 			c.Cluster.Endpoints = []string{m.Etcd}
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/csmsql/csmsql/bench/smaps"
 )
 
 // readersOf a table, and as many idle borrowers beside them.
@@ -69,8 +71,8 @@ func readers(ctx context.Context, o Options) (_ *Report, err error) {
 		return nil, err
 	}
 	for i, r := range m.readers {
-		if values := rows * bytesOfRow; r.tableResident < values {
-			return nil, fmt.Errorf("reader %d has %d bytes of the table in its page table, its values are %d: it did not read them in place", i+1, r.tableResident, values)
+		if values := rows * bytesOfRow; r.TableResident < values {
+			return nil, fmt.Errorf("reader %d has %d bytes of the table in its page table, its values are %d: it did not read them in place", i+1, r.TableResident, values)
 		}
 	}
 	return readersReport(rows, made, m), nil
@@ -92,16 +94,16 @@ func startReader(ctx context.Context, o Options, hello nodeHello, i int) (*proce
 
 // crowdMemory is the memory of all at one time.
 type crowdMemory struct {
-	node          processMemory
-	readers, idle []processMemory
+	node          smaps.Memory
+	readers, idle []smaps.Memory
 }
 
 func measureCrowd(node *process, crowd []*process, region string) (m crowdMemory, err error) {
-	if m.node, err = memoryOf(node.pid(), region); err != nil {
+	if m.node, err = smaps.Of(node.pid(), region); err != nil {
 		return m, err
 	}
 	for i, p := range crowd {
-		one, err := memoryOf(p.pid(), region)
+		one, err := smaps.Of(p.pid(), region)
 		if err != nil {
 			return m, err
 		}
@@ -120,8 +122,8 @@ func readersReport(rows int64, made loaded, m crowdMemory) *Report {
 		Setting: fmt.Sprintf("a table of %d rows in %d chunks; %d processes each added up all its columns in place, %d attached and asked nothing; proportional set sizes of all at one time, MB", rows, made.Chunks, readersOf, readersOf),
 		Columns: []string{"process", "PSS", "of the table", "the rest", "table resident"},
 	}
-	line := func(name string, p processMemory) {
-		r.Rows = append(r.Rows, []any{name, megabytes(p.pss), megabytes(p.tablePSS), megabytes(p.pss - p.tablePSS), megabytes(p.tableResident)})
+	line := func(name string, p smaps.Memory) {
+		r.Rows = append(r.Rows, []any{name, megabytes(p.PSS), megabytes(p.TablePSS), megabytes(p.PSS - p.TablePSS), megabytes(p.TableResident)})
 	}
 	line("node", m.node)
 	for i, p := range m.readers {
@@ -131,14 +133,14 @@ func readersReport(rows int64, made loaded, m crowdMemory) *Report {
 		line(fmt.Sprintf("idle %d", i+1), p)
 	}
 	readersSum, idleSum := addUp(m.readers), addUp(m.idle)
-	measured := readersSum.pss + m.node.tablePSS
-	limit := made.Bytes + idleSum.pss
+	measured := readersSum.PSS + m.node.TablePSS
+	limit := made.Bytes + idleSum.PSS
 	sum := func(name string, bytes int64) { r.Rows = append(r.Rows, []any{name, megabytes(bytes), "", "", ""}) }
 	line("Σ readers", readersSum)
-	sum("+ the node's part of the table", m.node.tablePSS)
+	sum("+ the node's part of the table", m.node.TablePSS)
 	sum("= S", measured)
 	sum("table once", made.Bytes)
-	sum(fmt.Sprintf("+ %d × mean idle", readersOf), idleSum.pss)
+	sum(fmt.Sprintf("+ %d × mean idle", readersOf), idleSum.PSS)
 	sum("= L", limit)
 	sum("S - L", measured-limit)
 	r.Goals = []Goal{atMost("S / L: readers and the node's part of the table / table once and idle borrowers", float64(measured)/float64(limit), 1.03)}
@@ -147,11 +149,11 @@ func readersReport(rows int64, made loaded, m crowdMemory) *Report {
 
 func megabytes(bytes int64) float64 { return float64(bytes) / 1e6 }
 
-func addUp(all []processMemory) (sum processMemory) {
+func addUp(all []smaps.Memory) (sum smaps.Memory) {
 	for _, p := range all {
-		sum.pss += p.pss
-		sum.tablePSS += p.tablePSS
-		sum.tableResident += p.tableResident
+		sum.PSS += p.PSS
+		sum.TablePSS += p.TablePSS
+		sum.TableResident += p.TableResident
 	}
 	return sum
 }

@@ -221,11 +221,16 @@ func TestEgress(t *testing.T) {
 // Each size is asked everything as often, and a wrong row is found before anything is timed.
 func TestGrowth(t *testing.T) {
 	o := small(t)
-	o.MaxRows = 4_000
+	o.MaxRows, o.few = 4_000, true
 	r, err := Run(t.Context(), "growth", o)
 	require.NoError(t, err)
 	common := commonSteps()
-	require.Len(t, r.Goals, 2*len(common))
+	require.Len(t, r.Goals, 2*len(common)+2*(len(common)-1)+2)
+	require.Len(t, r.More[0].Rows, 2*(len(common)-1)+2+3)
+	require.Equal(t, []string{"what is sent", "of 3 nodes", "of 5 nodes", "most ratio"}, r.More[0].Columns)
+	for _, row := range r.More[0].Rows[:2*(len(common)-1)+2] {
+		require.Positive(t, row[3], "%v", row)
+	}
 	require.Len(t, r.Rows, 2*len(common)+2+4)
 	for _, what := range []string{"tables", "chunks"} {
 		for _, size := range []int{1, 4, 40} {

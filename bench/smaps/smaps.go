@@ -1,4 +1,5 @@
-package bench
+// Package smaps reads what the kernel says of the memory of a process.
+package smaps
 
 import (
 	"bufio"
@@ -9,21 +10,21 @@ import (
 	"strings"
 )
 
-// processMemory is what the kernel says of a process, in bytes.
-type processMemory struct {
-	pss           int64 // all of it
-	tablePSS      int64 // of the region's file
-	tableResident int64 // pages of the region's file that the process has in its page table
+// Memory is what the kernel says of a process, in bytes.
+type Memory struct {
+	PSS           int64 // all of it
+	TablePSS      int64 // of the region's file
+	TableResident int64 // pages of the region's file that the process has in its page table
 }
 
-// memoryOf reads /proc/PID/smaps_rollup, and smaps for the region's file.
-func memoryOf(pid int, region string) (m processMemory, err error) {
+// Of reads /proc/PID/smaps_rollup, and smaps for the region's file.
+func Of(pid int, region string) (m Memory, err error) {
 	all, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
 		return m, err
 	}
 	defer all.Close()
-	if m.pss, _, err = sumMappings(all, func(string) bool { return true }); err != nil {
+	if m.PSS, _, err = sum(all, func(string) bool { return true }); err != nil {
 		return m, err
 	}
 	each, err := os.Open(fmt.Sprintf("/proc/%d/smaps", pid))
@@ -31,12 +32,12 @@ func memoryOf(pid int, region string) (m processMemory, err error) {
 		return m, err
 	}
 	defer each.Close()
-	m.tablePSS, m.tableResident, err = sumMappings(each, func(head string) bool { return strings.HasSuffix(head, " "+region) })
+	m.TablePSS, m.TableResident, err = sum(each, func(head string) bool { return strings.HasSuffix(head, " "+region) })
 	return m, err
 }
 
-// sumMappings adds up Pss and Rss of the wanted mappings of a text in smaps' format.
-func sumMappings(r io.Reader, wanted func(head string) bool) (pss, rss int64, err error) {
+// sum adds up Pss and Rss of the wanted mappings of a text in smaps' format.
+func sum(r io.Reader, wanted func(head string) bool) (pss, rss int64, err error) {
 	lines := bufio.NewScanner(r)
 	counts, found := false, false
 	for lines.Scan() {
