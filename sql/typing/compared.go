@@ -20,7 +20,7 @@ const exactReal = 1 << 24
 func compares(e *pg.A_Expr) bool {
 	switch e.Kind {
 	case pg.A_Expr_Kind_AEXPR_OP_ANY, pg.A_Expr_Kind_AEXPR_OP_ALL:
-		return e.Rexpr.GetAConst().GetSval() != nil || isTelling(e.Rexpr)
+		return e.Rexpr.GetAConst().GetSval() != nil || isTelling(e.Lexpr) || isTelling(e.Rexpr)
 	case pg.A_Expr_Kind_AEXPR_NULLIF,
 		pg.A_Expr_Kind_AEXPR_BETWEEN_SYM, pg.A_Expr_Kind_AEXPR_NOT_BETWEEN_SYM:
 	default:
@@ -129,7 +129,7 @@ func (w *translation) trimmed(x *pg.Node) {
 var unitedNames = map[uint32]string{
 	smallType: "smallint", integerType: "integer", bigintType: "bigint", realType: "real",
 	doubleType: "double precision",
-	dateType:   "date", timestampType: "timestamp", timestampTZType: "timestamptz",
+	dateType:   "date", timestampType: "timestamp", timestampTZType: "timestamptz", intervalType: "interval",
 }
 
 // unite casts the strings that stand by themselves in one of the queries of a set operation to what the other puts

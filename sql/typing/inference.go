@@ -90,6 +90,10 @@ func (n *inference) of(x *pg.Node) uint32 {
 			return pgcatalog.ObjectID(number)
 		}
 		return namedTypes[name]
+	case *pg.Node_AIndirection: // one subscript: what is behind it may be another dimension
+		if list := e.AIndirection.Indirection; len(list) == 1 && list[0].GetAIndices() != nil && !list[0].GetAIndices().IsSlice {
+			return elementsOf[n.of(e.AIndirection.Arg)]
+		}
 	case *pg.Node_AArrayExpr:
 		return arraysOf[n.unified(e.AArrayExpr.Elements)]
 	case *pg.Node_CoalesceExpr:

@@ -119,9 +119,13 @@ var (
 	noNumber    = regexp.MustCompile(`(?i)^(nan|[-+]?inf(inity)?)$`)
 )
 
-// numberArray writes a string of which x is compared with the elements: '{0.5,1}'. Whole numbers among which one is
+// numberArray writes a string that is compared with the elements of an array, and one whose elements are: '{0.5,1}'. Whole
+// numbers among which one is
 // looked for stay as they are, for the dialect makes an IN of them.
 func (w *translation) numberArray(e *pg.A_Expr) {
+	if by := w.number(e.Lexpr, elementsOf[w.of(e.Rexpr)], false); by != "" {
+		w.replaceString(e.Lexpr.GetAConst(), by)
+	}
 	c, t := e.Rexpr.GetAConst(), w.of(e.Lexpr)
 	m := flatArray.FindStringSubmatch(c.GetSval().GetSval())
 	if m == nil || shownNames[t] == "" || isFloat(t) || t == booleanType {
