@@ -160,13 +160,13 @@ func (a *attack) load(at, _ *member) {
 	})
 }
 
-// wide makes a table whose descriptors are too much for one transaction of etcd.
+// wide makes a table whose descriptors are too much for one transaction of etcd, also when they are compressed.
 func (a *attack) wide(at, _ *member) {
-	const columns = 1500
+	const columns = 3000
 	var sql strings.Builder
 	sql.WriteString("CREATE TABLE wide WITH (placement = 'hash(c0)', replicas = 2) AS SELECT range AS c0")
 	for i := range columns {
-		fmt.Fprintf(&sql, ", repeat('w', 60) || (range + %d) AS c%d", i, i+1)
+		fmt.Fprintf(&sql, ", md5('%d-' || range) || md5(range || '-%d') AS c%d", i, i, i+1)
 	}
 	sql.WriteString(" FROM range(30)")
 	a.make(at, object{"SELECT count(*) FROM information_schema.columns WHERE table_name = 'wide'", strconv.Itoa(columns + 1), "DROP TABLE IF EXISTS wide"}, func() (bool, error) {
