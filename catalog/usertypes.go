@@ -150,11 +150,12 @@ func (t *Transaction) RedefineType(from TableName, is *UserType) error {
 	return nil
 }
 
-// typesAltered is alteredBelow of types: a transaction that makes a table of one knows its labels, and needs it.
+// typesAltered is alteredBelow of types and functions: a transaction that makes a table of a type knows its labels, and
+// needs it; one that makes a view of a function knows its body.
 func (w *commit) typesAltered(t *Transaction) {
 	for was, is := range t.own.typesSince(t.base) {
 		if was != nil {
-			if _, stays := t.own.TypeOf(was.ID); !stays {
+			if _, stays := t.own.names.Get(was.ID); !stays {
 				w.compares(store.NothingNewer(keys.Reader(was.ID), t.base.revision))
 				w.remove(keys.Reader(was.ID))
 				w.remove(keys.Columns(was.ID))
@@ -163,7 +164,7 @@ func (w *commit) typesAltered(t *Transaction) {
 		if is == nil {
 			continue
 		}
-		if _, ok := t.base.TypeOf(is.ID); ok {
+		if _, ok := t.base.names.Get(is.ID); ok {
 			w.compares(store.NothingNewer(keys.Reader(is.ID), t.base.revision))
 			w.put(keys.Columns(is.ID), nil)
 		}

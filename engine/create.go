@@ -304,11 +304,17 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 		if err != nil {
 			return err
 		}
-		if err := s.refuseInherited(ctx, head.Query, schema, args, v); err != nil {
-			return err
+		if s.temporary || v.Collates() {
+			asked := func(text string) ([]string, error) { return s.asked(ctx, v, text, args) }
+			if err := definition.RefuseInherited(head.Query, schema, asked); err != nil {
+				return err
+			}
 		}
 		schema = definition.DeclaredAs(schema, typing.Origins(head.Query, st.source(head.Query).Tree, s.relations(v)))
-		if schema, err = refresh.Declare(ctx, tx, s.viewTexts(v), head, schema); err != nil {
+		if schema, err = refresh.Declare(ctx, tx, s.viewTexts(v), head, schema); err == nil {
+			schema, err = st.functions.Keep(ctx, tx, s.viewTexts(v), schema)
+		}
+		if err != nil {
 			return err
 		}
 		if err := s.makeTable(ctx, tx, name, schema, head.With); err != nil || head.NoData {
@@ -390,10 +396,8 @@ func (st *Statement) truncate(ctx context.Context, head *statement.Truncate) (*R
 	return done("TRUNCATE TABLE", 0), err
 }
 
-// A table that is made of a query has the types of its result, or there is no table: an ENUM that became text would
-// order in another way and take every word.
-
-// refuseUnlike is the error of a query with columns of types that would be stored as others.
+// refuseUnlike is the error of a query with columns of types that would be stored as others: an ENUM that became text
+// would order in another way and take every word.
 func (st *Statement) refuseUnlike(ctx context.Context, head *statement.CreateTableAs, in dialect.Source,
 	v *snapshot.View) error {
 	names, err := st.plan.Duck.Unlike()
@@ -413,17 +417,6 @@ func (st *Statement) refuseUnlike(ctx context.Context, head *statement.CreateTab
 		return err
 	}
 	return columntype.RefuseUnlike(names, q.schema, head.Columns)
-}
-
-// refuseInherited is the error of a query whose text says nothing of a collation and that has a column with one all the
-// same, of a temporary table or of a view. DuckDB does not show the collation of a type; it is found by comparing what
-// only one of them makes equal, or orders.
-func (s *Session) refuseInherited(ctx context.Context, query string, result *arrow.Schema, args []any,
-	v *snapshot.View) error {
-	if !s.temporary && !v.Collates() {
-		return nil
-	}
-	return definition.RefuseInherited(query, result, func(text string) ([]string, error) { return s.asked(ctx, v, text, args) })
 }
 
 // drop is DROP; what goes with what is named says package dependency.
@@ -484,30 +477,20 @@ func (st *Statement) doNothing(ctx context.Context, head *statement.NoOp) (*Rows
 		return nil, err
 	}
 	defer v.Release()
-	var list []*catalog.TableVersion
-	for _, table := range head.Tables {
-		if v.Own.Means(table.Name) {
-			continue
+	list, err := upkeep.Maintained(v.Contents, head, func(name statement.Name) (*catalog.TableVersion, error) {
+		version, err := v.Stored(name)
+		if v.Own.Means(name) || err == snapshot.ErrTemporary {
+			return nil, nil
 		}
-		version, err := v.Stored(table.Name)
-		if err != nil && err != snapshot.ErrTemporary {
-			return nil, st.parsed.PointAt(err, table.Name.Name)
-		}
-		if err := upkeep.RefuseMissing(version, table); err != nil {
-			return nil, err
-		}
-		list = append(list, version)
-	}
-	if len(head.Tables) == 0 {
-		list = v.Contents.Tables()
+		return version, st.parsed.PointAt(err, name.Name)
+	})
+	if err != nil {
+		return nil, err
 	}
 	for _, text := range upkeep.Reports(list, head) {
 		s.notice(Notice{Severity: "INFO", State: "00000", Message: text})
 	}
-	if err := s.engine.upkeep.Vacuum(ctx, head.Tag, list); err != nil {
-		return nil, err
-	}
-	return done(head.Tag, 0), nil
+	return done(head.Tag, 0), s.engine.upkeep.Vacuum(ctx, head.Tag, list)
 }
 
 // setConstraints is SET CONSTRAINTS ALL: no constraint that is deferrable is checked yet, so that there is nothing to

@@ -117,10 +117,10 @@ func (s *Session) functions() function.Session {
 }
 
 // Functions are those whose bodies the statement has.
-func (st *Statement) Functions() function.Uses { return st.functions }
+func (st *Statement) Functions() *function.Uses { return st.functions }
 
 // Unchanged is an error if functions are others by now (FN2).
-func (s *Session) Unchanged(ctx context.Context, of function.Uses) error {
+func (s *Session) Unchanged(ctx context.Context, of *function.Uses) error {
 	return s.functions().Unchanged(ctx, of)
 }
 
@@ -142,8 +142,21 @@ func (st *Statement) createFunction(ctx context.Context) error {
 	}
 	return s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
 		s.yield()
-		return made.Make(ctx, tx, v, s.conn, s.noticed)
+		return made.Make(ctx, tx, v, s.conn, s.noticed, function.Followers{Derive: s.derive, Asked: s.viewsAsked(ctx, tx, v)})
 	})
+}
+
+// derive is function.Derive.
+func (s *Session) derive(ctx context.Context, tx *catalog.Transaction, before *snapshot.View, calls *statement.Statement,
+	in string) (parsed *statement.Statement, uses *function.Uses, err error) {
+	v := s.seeing(tx.Contents(), before.Lease.Hold(), before.Own)
+	defer v.Release()
+	st := &Statement{session: s, postgres: in == DialectPostgres}
+	host := function.Host{View: v, Dialect: in, Read: s.sequences.Read}
+	if st.parsed, st.written, uses, err = host.Statement(ctx, calls, dialect.Written{}); err == nil {
+		err = st.typed(ctx, v)
+	}
+	return st.parsed, uses, err
 }
 
 // Fits reports whether there is memory to parse a text of that length (54000).

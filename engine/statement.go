@@ -48,7 +48,7 @@ type Statement struct {
 	constant  bool               // its rows need neither DuckDB nor a look for keys
 	written   dialect.Written    // how the user wrote its text
 	postgres  bool               // which is PostgreSQL's
-	functions function.Uses      // whose bodies it has
+	functions *function.Uses     // whose bodies it has
 	elsewhere *elsewhere         // of a query that a worker runs; nil: it runs here
 	locks     string             // what PostgreSQL calls it if it locks rows
 	parts     *part.Parts        // which run before it, and which it reads
@@ -136,7 +136,7 @@ func (s *Session) probe(ctx context.Context, read *lex.Text, in string) (*Statem
 	st := &Statement{written: users}
 	listens := s.conn.Hear(ctx)
 	err = s.functions().Prepare(ctx, parsed, users, in, func(parsed *statement.Statement, users dialect.Written,
-		uses function.Uses) error {
+		uses *function.Uses) error {
 		st = &Statement{session: s, parsed: parsed, written: users, postgres: in == DialectPostgres, functions: uses}
 		return st.prepare(ctx)
 	})

@@ -33,7 +33,7 @@ func (st *Statement) createView(ctx context.Context, head *statement.CreateView)
 	switch reads, err := st.readsTemporary(ctx, head); {
 	case err != nil:
 		return nil, err
-	case reads:
+	case reads && st.functions == nil:
 		return st.createTemporaryView(ctx, head)
 	}
 	s := st.session
@@ -43,6 +43,9 @@ func (st *Statement) createView(ctx context.Context, head *statement.CreateView)
 			return err
 		}
 		schema, err := st.viewSchema(ctx, head, v)
+		if err == nil {
+			schema, err = st.functions.Keep(ctx, tx, s.viewTexts(v), schema)
+		}
 		if err != nil {
 			return err
 		}

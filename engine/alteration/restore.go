@@ -127,7 +127,7 @@ func (a *alteration) altered(ctx context.Context, former *catalog.TableVersion) 
 	}
 	w := a.Views(a.v)
 	for _, view := range materialized.Queries(a.v.Contents) {
-		if !strings.Contains(strings.ToLower(view.SQL), strings.ToLower(a.table.Name.Name)) {
+		if !strings.Contains(strings.ToLower(materialized.Calls(view)), strings.ToLower(a.table.Name.Name)) {
 			continue
 		}
 		uses, err := w.UsesOf(ctx, view, a.table.Name)

@@ -46,7 +46,7 @@ func (a *alteration) dependents(ctx context.Context) ([]*reader, error) {
 	w := a.Views(a.v)
 	var list []*reader
 	for _, view := range materialized.Queries(a.v.Contents) {
-		if !strings.Contains(strings.ToLower(view.SQL), strings.ToLower(a.table.Name.Name)) {
+		if !strings.Contains(strings.ToLower(materialized.Calls(view)), strings.ToLower(a.table.Name.Name)) {
 			continue
 		}
 		uses, err := w.UsesOf(ctx, view, a.table.Name)
@@ -174,9 +174,12 @@ func (a *alteration) followViews(ctx context.Context, list []*reader) error {
 			continue
 		}
 		text := r.view.SQL
+		with := func(view *catalog.View) (string, error) {
+			return a.Views(a.v).WithColumns(ctx, view, a.table.Name, r.may(had))
+		}
 		if a.touches(r.uses) {
 			var err error
-			if text, err = a.Views(a.v).WithColumns(ctx, r.view, a.table.Name, r.may(had)); err != nil {
+			if text, err = with(r.view); err != nil {
 				return a.refuseView(r, err)
 			}
 		}
@@ -192,7 +195,7 @@ func (a *alteration) followViews(ctx context.Context, list []*reader) error {
 		if text == r.view.SQL {
 			continue
 		}
-		if err := materialized.Rewrite(ctx, a.tx, r.view, text); err != nil {
+		if err := materialized.Rewrite(a.tx, r.view, text, with); err != nil {
 			return err
 		}
 	}

@@ -305,7 +305,8 @@ func Limited(text string, head *statement.CreateTable) (string, edit.List, error
 var forgottenLength = regexp.MustCompile(`(?i)\b(?:varchar|char|character|varying|bpchar|nvarchar|text|string)\s*\(\s*[0-9]`)
 
 // RefuseInherited is the error of a query whose text says nothing of a collation and that has a column with one all the
-// same; asked gives the first row of a query.
+// same, of a temporary table or of a view; asked gives the first row of a query. DuckDB does not show the collation of a
+// type; it is found by comparing what only one of them makes equal, or orders.
 func RefuseInherited(query string, result *arrow.Schema, asked func(text string) ([]string, error)) error {
 	text, columns := collationsAsked(query, result)
 	if len(columns) == 0 {

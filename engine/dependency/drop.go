@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/calling"
 	"github.com/csmsql/csmsql/engine/function"
 	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/engine/sequence"
@@ -147,6 +148,10 @@ func (d *Drop) Follow(ctx context.Context) error {
 			d.inside(o)
 			continue
 		}
+		if f, ok := d.v.Contents.Function(o.Name); ok && o.Kind == statement.Function {
+			d.callers(f, o)
+			continue
+		}
 		call := ""
 		if t, ok := d.v.Contents.Type(o.Name); ok && o.Kind == statement.Type {
 			call = enumeration.NameOf(uint64(t.ID))
@@ -188,9 +193,18 @@ func (d *Drop) Follow(ctx context.Context) error {
 	return nil
 }
 
+// callers adds what calls a function.
+func (d *Drop) callers(f *catalog.UserType, o Object) {
+	for _, w := range materialized.Queries(d.v.Contents) {
+		if calling.Of(w.Columns).Needs(uint64(f.ID)) {
+			d.Add(Object{statement.Object(materialized.Kind(d.v.Contents, w)), w.Name}, o)
+		}
+	}
+}
+
 // mayRead reports whether a view's query can name an object, as far as its text says.
 func mayRead(w *catalog.View, o Object) bool {
-	return strings.Contains(strings.ToLower(w.SQL), strings.ToLower(o.Name.Name))
+	return strings.Contains(strings.ToLower(materialized.Calls(w)), strings.ToLower(o.Name.Name))
 }
 
 func (d *Drop) inside(schema Object) {

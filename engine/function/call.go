@@ -86,12 +86,19 @@ type Host struct {
 	Read func(ctx context.Context, read *lex.Text, users dialect.Written) (*lex.Text, dialect.Written, error)
 }
 
-// Uses are the functions that a statement calls, by their names.
-type Uses map[catalog.TableName]*catalog.UserType
+// Uses are the functions that a statement calls; nil: none.
+type Uses struct {
+	of    map[catalog.TableName]*catalog.UserType // by their names
+	calls string                                  // the statement with its calls, if it keeps a query
+	means string                                  // its dialect
+}
 
 // Check is an error if one of them is another one in contents (FN2).
-func (u Uses) Check(now *catalog.Contents) error {
-	for name, was := range u {
+func (u *Uses) Check(now *catalog.Contents) error {
+	if u == nil {
+		return nil
+	}
+	for name, was := range u.of {
 		if is, _ := now.Function(name); !same(was, is) {
 			e := sqlerror.New("0A000", "function %s has changed since the statement was prepared", Name(was))
 			e.RoutineName = "RevalidateCachedQuery" // which has drivers prepare it again
@@ -102,7 +109,7 @@ func (u Uses) Check(now *catalog.Contents) error {
 }
 
 // find is how names of functions are looked up.
-func (h Host) find(uses Uses) inline.Find {
+func (h Host) find(uses *Uses) inline.Find {
 	found := map[*catalog.UserType]*inline.Function{}
 	return func(schema, name string) (*inline.Function, error) {
 		if h.Own.Means(statement.Name{Schema: schema, Name: name}) {
@@ -112,7 +119,7 @@ func (h Host) find(uses Uses) inline.Find {
 		if t == nil {
 			return nil, nil
 		}
-		uses[t.Name] = t
+		uses.of[t.Name] = t
 		if f := found[t]; f != nil {
 			return f, nil
 		}
@@ -131,8 +138,8 @@ func (h Host) find(uses Uses) inline.Find {
 
 // Statement is a statement that has the bodies of functions for their calls, with how its user wrote it.
 func (h Host) Statement(ctx context.Context, parsed *statement.Statement, users dialect.Written) (*statement.Statement,
-	dialect.Written, Uses, error) {
-	uses := Uses{}
+	dialect.Written, *Uses, error) {
+	uses := &Uses{of: map[catalog.TableName]*catalog.UserType{}, means: h.Dialect}
 	find := h.find(uses)
 	if parsed.Tree == nil {
 		known := func(schema, name string) bool { f, err := find(schema, name); return f != nil || err != nil }
@@ -153,6 +160,9 @@ func (h Host) Statement(ctx context.Context, parsed *statement.Statement, users 
 			return f, err
 		}
 	}
+	if _, keeps := query(parsed.Head); keeps {
+		uses.calls = parsed.Text
+	}
 	text, made, err := inline.Text(dialect.Source{Read: parsed.Read(), Tree: parsed.Tree}, h.Dialect, find)
 	if err != nil || made == nil {
 		return parsed, users, nil, err
@@ -168,24 +178,24 @@ func (h Host) Statement(ctx context.Context, parsed *statement.Statement, users 
 	return next, users, uses, err
 }
 
-// kept is what a statement keeps the text of its expressions as; empty: it keeps none.
+// kept is what a statement keeps the text of its expressions as, and cannot with calls; empty: nothing.
 func kept(head any) string {
 	switch head := head.(type) {
 	case *statement.Select, *statement.Insert, *statement.Update, *statement.Delete, *statement.Merge,
 		*statement.Explain, *statement.Declare, *statement.Copy, *statement.Prepare, *statement.Execute:
 		return ""
 	case *statement.CreateTableAs:
-		if !head.Materialized {
-			return ""
-		}
-		return "a materialized view"
+		return ""
 	case *statement.Private:
 		if head.Verb != "create" {
 			return ""
 		}
 		return "a temporary " + strings.ToLower(head.Kind)
 	case *statement.CreateView:
-		return "a view"
+		if !head.Temporary {
+			return ""
+		}
+		return "a temporary view"
 	case *statement.CreateTable:
 		if head.Domain {
 			return "a domain"

@@ -3,6 +3,7 @@
 //	CREATE FUNCTION half(n int) RETURNS int RETURN n / 2 ─► Read ─► Make ─► a record of the catalog, named half()
 //	SELECT half(a) FROM t ─► Calls? ─► Host.Statement ─► SELECT CAST((CAST((a) AS int) / 2) AS int) AS half FROM t
 //	                                              └────► Uses: a statement that is prepared outlives no other half()
+//	CREATE VIEW ─► Uses.Keep ─► its calls, in its record ◄── Followers ◄── Make, of another half()
 //
 // # Words
 //
@@ -12,8 +13,9 @@
 //
 // # Invariants
 //
-//   - FN1: a text that is kept, a view's or a default's, calls no function: it would not follow when
-//     that one is replaced.
+//   - FN1: a view computes what its functions are when it is read, or refreshed: its query has their bodies, and is made
+//     again of its calls (package calling) in the commit that replaces one of them. No other text that is kept, such as
+//     a default, calls a function.
 //   - FN2: a statement computes what its functions are when it runs, or is an error.
 //   - FN3: no function is called as one of the system's, which therefore means what it did.
 //
@@ -23,6 +25,6 @@
 //
 // # What it does not do
 //
-// It knows one function of a name, however many parameters it has. What a body calls is looked up when it is called: of
-// a function that is dropped no other one knows.
+// It knows one function of a name, however many parameters it has. What a body calls is looked up when it is called, by
+// a view when its query is made: of a function that is dropped no other function knows.
 package function

@@ -237,9 +237,10 @@ func (m Maker) body(ctx context.Context, f *Function) error {
 	return dialect.WithoutPosition(err)
 }
 
-// Make puts the function into the catalog. Nothing streams on conn; notice sends the client a notice.
+// Make puts the function into the catalog, and has followers compute it. Nothing streams on conn; notice sends the
+// client a notice.
 func (m *Made) Make(ctx context.Context, tx *catalog.Transaction, v *snapshot.View, conn *duckdb.Connection,
-	notice func(message, detail string)) error {
+	notice func(message, detail string), followers Followers) error {
 	name, err := v.QualifyType(m.head.Name)
 	if err != nil {
 		return err
@@ -265,10 +266,13 @@ func (m *Made) Make(ctx context.Context, tx *catalog.Transaction, v *snapshot.Vi
 	default:
 		err = m.replace(tx, made, replaced)
 	}
-	if err != nil {
+	if err == nil {
+		err = m.ends(v, tx.Contents())
+	}
+	if err != nil || replaced == nil {
 		return err
 	}
-	return m.ends(v, tx.Contents())
+	return followers.follow(ctx, tx, v, replaced)
 }
 
 // refuseDomains is an error of a function whose texts name a domain: it would not be what the domain is later.
@@ -361,6 +365,6 @@ func (m *Made) ends(v *snapshot.View, now *catalog.Contents) error {
 	}
 	host := Host{View: &seen, Dialect: f.Dialect}
 	call := dialect.SourceOf(before + name + "(" + strings.Join(nulls, ", ") + ")")
-	_, _, err := inline.Text(call, f.Dialect, host.find(Uses{}))
+	_, _, err := inline.Text(call, f.Dialect, host.find(&Uses{of: map[catalog.TableName]*catalog.UserType{}}))
 	return dialect.WithoutPosition(err)
 }

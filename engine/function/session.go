@@ -29,7 +29,7 @@ type Session struct {
 // Prepare prepares a statement of a dialect that computes what the functions compute that it calls. Another node may
 // have made the first one of a name just now: the session has heard of it when prepare has looked for it in vain.
 func (s Session) Prepare(ctx context.Context, parsed *statement.Statement, users dialect.Written, of string,
-	prepare func(*statement.Statement, dialect.Written, Uses) error) error {
+	prepare func(*statement.Statement, dialect.Written, *Uses) error) error {
 	if s.mayCall(parsed) {
 		inlined, written, uses, err := s.inline(ctx, parsed, users, of)
 		if err != nil {
@@ -52,7 +52,7 @@ func (s Session) Prepare(ctx context.Context, parsed *statement.Statement, users
 func (s Session) mayCall(parsed *statement.Statement) bool { return Calls(parsed, s.Heard(), s.Path) }
 
 func (s Session) inline(ctx context.Context, parsed *statement.Statement, users dialect.Written, of string) (
-	*statement.Statement, dialect.Written, Uses, error) {
+	*statement.Statement, dialect.Written, *Uses, error) {
 	v, err := s.Pin(ctx)
 	if err != nil {
 		return parsed, users, nil, err
@@ -66,8 +66,8 @@ func (s Session) inline(ctx context.Context, parsed *statement.Statement, users 
 }
 
 // Unchanged is an error if functions are others by now (FN2).
-func (s Session) Unchanged(ctx context.Context, of Uses) error {
-	if len(of) == 0 {
+func (s Session) Unchanged(ctx context.Context, of *Uses) error {
+	if of == nil {
 		return nil
 	}
 	v, err := s.Pin(ctx)

@@ -1,13 +1,12 @@
 package materialized
 
 import (
-	"context"
-
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/mention"
+	"github.com/csmsql/csmsql/engine/calling"
 	"github.com/csmsql/csmsql/internal/mark"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -77,19 +76,48 @@ func Queries(contents *catalog.Contents) []*catalog.View {
 	return views
 }
 
-// Rewrite gives one of Queries another text, which means the same.
-func Rewrite(ctx context.Context, tx *catalog.Transaction, view *catalog.View, text string) error {
-	if version, ok := tx.Contents().Table(view.Name); ok {
-		table := version.Table()
-		d, _ := Of(table)
-		d.Query = text
-		return tx.Redeclare(table.Name, Mark(table.Columns, d))
+// Rewrite gives one of Queries another text, which means the same: the one that with makes of its own. What else is kept
+// of the query follows.
+func Rewrite(tx *catalog.Transaction, view *catalog.View, text string,
+	with func(view *catalog.View) (string, error)) error {
+	next := *view
+	next.SQL = text
+	if r := calling.Of(view.Columns); r != nil {
+		called := *view
+		called.SQL = r.Text
+		var err error
+		if r.Text, err = with(&called); err != nil {
+			return err
+		}
+		if next.Columns, err = calling.Mark(view.Columns, r); err != nil {
+			return err
+		}
 	}
-	if err := tx.DropView(view.Name); err != nil {
+	return Replace(tx, &next)
+}
+
+// Replace puts another state of one of Queries in its place.
+func Replace(tx *catalog.Transaction, next *catalog.View) error {
+	version, ok := tx.Contents().Table(next.Name)
+	if !ok {
+		return tx.Redefine(next.Name, next)
+	}
+	table := version.Table()
+	columns, err := calling.Mark(table.Columns, calling.Of(next.Columns))
+	if err != nil {
 		return err
 	}
-	_, err := tx.CreateView(ctx, view.Name, text, view.Columns)
-	return err
+	d, _ := Of(table)
+	d.Query = next.SQL
+	return tx.Redeclare(next.Name, Mark(columns, d))
+}
+
+// Calls is the text of one of Queries with the calls of functions that it has.
+func Calls(view *catalog.View) string {
+	if r := calling.Of(view.Columns); r != nil {
+		return r.Text
+	}
+	return view.SQL
 }
 
 // Kind says what one of Queries of contents is.

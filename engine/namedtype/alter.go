@@ -216,7 +216,8 @@ func (c *Changes) renameLabel(ctx context.Context, t *catalog.UserType, from, to
 		if !enumeration.Calls(view.SQL, call) {
 			continue
 		}
-		if err := materialized.Rewrite(ctx, c.Tx, view, relabelled(view.SQL, call, from, to)); err != nil {
+		with := func(view *catalog.View) (string, error) { return relabelled(view.SQL, call, from, to), nil }
+		if err := materialized.Rewrite(c.Tx, view, relabelled(view.SQL, call, from, to), with); err != nil {
 			return err
 		}
 	}

@@ -20,6 +20,7 @@ type viewWords struct {
 
 // viewText is one view's.
 type viewText struct {
+	given        string // of which the others are made: a view may get another text
 	sql          string
 	words        string // the same before operators were translated; empty: it cannot be written for DuckDB
 	tree         []byte // PostgreSQL's of words, as its parser gave it; nil: it has none
@@ -33,10 +34,10 @@ type catalogReaders struct {
 }
 
 func (w *viewWords) of(v *catalog.View) *viewText {
-	if known, ok := w.known.Load(v.ID); ok {
+	if known, ok := w.known.Load(v.ID); ok && known.(*viewText).given == v.SQL {
 		return known.(*viewText)
 	}
-	text := &viewText{sql: dialect.Operators(v.SQL)}
+	text := &viewText{given: v.SQL, sql: dialect.Operators(v.SQL)}
 	source, _ := dialect.Formats(dialect.SourceOf(v.SQL))
 	if words, catalogs, err := dialect.Words(source); err == nil {
 		text.sql, text.words, text.readsCatalog = dialect.OperatorsIn(words.Read), words.Text(), catalogs

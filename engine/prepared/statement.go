@@ -34,7 +34,7 @@ type Statement struct {
 	Declared   int      // how many of them PREPARE said the type of
 	Names      []string // of the parameters, if they have names
 
-	Functions function.Uses // whose bodies it has
+	Functions *function.Uses // whose bodies it has
 }
 
 // Protocol are those that a session's client named itself, through the protocol that the session does not see.

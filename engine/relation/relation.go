@@ -29,7 +29,7 @@ func OfTable(t *catalog.TableVersion) pgcatalog.Relation {
 		Columns: columnsOf(table.Columns), Rows: t.Rows(), Bytes: t.Bytes(), Options: former.Shown(table.Retention),
 	}
 	if d, is := materialized.Of(table); is {
-		r.Kind, r.Definition, r.Unpopulated = 'm', definition(d.Query), !d.Populated
+		r.Kind, r.Definition, r.Unpopulated = 'm', definition(materialized.Calls(&catalog.View{SQL: d.Query, Columns: table.Columns})), !d.Populated
 	}
 	return r
 }
@@ -93,7 +93,7 @@ func columnNumbers(schema *arrow.Schema, names []string) (list []int) {
 func OfView(w *catalog.View) pgcatalog.Relation {
 	return pgcatalog.Relation{
 		Schema: w.Name.Schema, Name: w.Name.Name, Kind: 'v', OID: objectID(w.ID),
-		Columns: columnsOf(w.Columns), Definition: definition(w.SQL),
+		Columns: columnsOf(w.Columns), Definition: definition(materialized.Calls(w)),
 	}
 }
 

@@ -10,12 +10,26 @@ import (
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// RefuseMissing is the error of a VACUUM or an ANALYZE that names columns which a table has not; version is nil of a
-// temporary one.
-func RefuseMissing(version *catalog.TableVersion, table statement.Maintained) error {
-	if version == nil {
-		return nil
+// Maintained are the tables that a VACUUM or an ANALYZE means; find gives that of a name, nil of a temporary one.
+func Maintained(contents *catalog.Contents, head *statement.NoOp, find func(statement.Name) (*catalog.TableVersion,
+	error)) (list []*catalog.TableVersion, err error) {
+	if len(head.Tables) == 0 {
+		return contents.Tables(), nil
 	}
+	for _, table := range head.Tables {
+		version, err := find(table.Name)
+		if err == nil && version != nil {
+			list, err = append(list, version), refuseMissing(version, table)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// refuseMissing is the error of columns that the statement names and the table has not.
+func refuseMissing(version *catalog.TableVersion, table statement.Maintained) error {
 	for i, column := range table.Columns {
 		if ingest.Index(version.Table().Columns, column) < 0 {
 			e := sqlerror.New("42703", "column %q of relation %q does not exist", column, version.Table().Name.Name)

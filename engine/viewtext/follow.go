@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/calling"
 	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -37,12 +38,13 @@ func fits(v *catalog.View, ask func(text string) (*arrow.Schema, error)) error {
 // Follow writes a table's new name into the views that read it. tx has renamed the table, and w sees what was before.
 func (w *Writer) Follow(ctx context.Context, tx *catalog.Transaction, r Renaming) error {
 	for _, v := range materialized.Queries(w.View.Contents) {
-		if !strings.Contains(strings.ToLower(v.SQL), strings.ToLower(r.From.Name)) || fits(v, r.Asked.Before) != nil {
+		if !strings.Contains(strings.ToLower(materialized.Calls(v)), strings.ToLower(r.From.Name)) || fits(v, r.Asked.Before) != nil {
 			continue // a view that cannot be asked has nothing to keep
 		}
+		with := func(v *catalog.View) (string, error) { return w.WithName(ctx, v, r.From, r.To) }
 		followed := *v
 		var err error
-		if followed.SQL, err = w.WithName(ctx, v, r.From, r.To); err == nil && followed.SQL == v.SQL {
+		if followed.SQL, err = with(v); err == nil && followed.SQL == v.SQL && calling.Of(v.Columns) == nil {
 			continue
 		}
 		if err == nil {
@@ -58,7 +60,7 @@ func (w *Writer) Follow(ctx context.Context, tx *catalog.Transaction, r Renaming
 			e.Cause = err
 			return e
 		}
-		if err := materialized.Rewrite(ctx, tx, v, followed.SQL); err != nil {
+		if err := materialized.Rewrite(tx, v, followed.SQL, with); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/lex"
@@ -144,7 +145,9 @@ func nameOf(t lex.Token) (string, bool) {
 // UsesOf says how a view's query reads a table.
 func (w *Writer) UsesOf(ctx context.Context, view *catalog.View, table catalog.TableName) (Uses, error) {
 	u := Uses{Names: map[string]bool{}}
-	list, err := w.mentionsOf(ctx, view, table)
+	called := *view
+	called.SQL = materialized.Calls(view)
+	list, err := w.mentionsOf(ctx, &called, table)
 	if err != nil || len(list) == 0 {
 		return u, err
 	}
@@ -157,7 +160,7 @@ func (w *Writer) UsesOf(ctx context.Context, view *catalog.View, table catalog.T
 		open = open || m.items == nil
 	}
 	if open {
-		u.look(view.SQL)
+		u.look(called.SQL)
 	}
 	return u, nil
 }

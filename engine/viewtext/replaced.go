@@ -68,7 +68,7 @@ func (w *Writer) readersOf(view *catalog.View) (readers []*catalog.View) {
 	views := materialized.Queries(w.View.Contents)
 	for i := 0; i < len(reached); i++ {
 		for _, v := range views {
-			if v.Name != view.Name && !found[v] && strings.Contains(strings.ToLower(v.SQL), reached[i]) {
+			if v.Name != view.Name && !found[v] && strings.Contains(strings.ToLower(materialized.Calls(v)), reached[i]) {
 				found[v] = true
 				readers, reached = append(readers, v), append(reached, strings.ToLower(v.Name.Name))
 			}
@@ -80,10 +80,11 @@ func (w *Writer) readersOf(view *catalog.View) (readers []*catalog.View) {
 // keep has a view show what it showed, and reports whether it does; the error says why not, or what went wrong after.
 func (w *Writer) keep(ctx context.Context, tx *catalog.Transaction, v *catalog.View, replaced catalog.TableName,
 	had []Item, shown *arrow.Schema, asked Asked) (kept bool, err error) {
+	with := func(v *catalog.View) (string, error) { return w.WithColumns(ctx, v, replaced, had) }
 	text := v.SQL
 	shows, err := asked.After(text)
 	if (err != nil || !Same(shows, shown)) && strings.Contains(strings.ToLower(text), strings.ToLower(replaced.Name)) {
-		if text, err = w.WithColumns(ctx, v, replaced, had); err == nil {
+		if text, err = with(v); err == nil {
 			shows, err = asked.After(text)
 		}
 	}
@@ -93,5 +94,5 @@ func (w *Writer) keep(ctx context.Context, tx *catalog.Transaction, v *catalog.V
 	if text == v.SQL {
 		return true, nil
 	}
-	return true, materialized.Rewrite(ctx, tx, v, text)
+	return true, materialized.Rewrite(tx, v, text, with)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -143,9 +144,10 @@ func (w *Writer) OwnViews(ctx context.Context) ([]OwnView, error) {
 	return views, nil
 }
 
-// ReadBy are the tables and views that a view reads. What DuckDB cannot parse any more reads nothing.
+// ReadBy are the tables and views that a view reads, also those that its functions make nothing of. What DuckDB cannot
+// parse any more reads nothing.
 func (w *Writer) ReadBy(ctx context.Context, view *catalog.View) ([]catalog.TableName, error) {
-	mentions, err := w.Mentions(ctx, view.SQL)
+	mentions, err := w.Mentions(ctx, materialized.Calls(view))
 	if err != nil {
 		return nil, dialect.UnlessParsers(err)
 	}

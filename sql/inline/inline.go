@@ -54,6 +54,29 @@ func Text(in dialect.Source, of string, find Find) (text string, made edit.List,
 	return text, made, nil
 }
 
+// Qualified is a text that calls functions by their names in the schemas that schema says, and whose columns have the
+// names that Text gives them. Preconditions: it has a tree. An error has a place in the given text.
+func Qualified(in dialect.Source, of string, find Find, schema func(*Function) string) (string, error) {
+	t := &writer{find: find, text: in.Text()}
+	calls, err := t.calls(in.Tree)
+	if err != nil {
+		return "", err
+	}
+	written := t.names(in.Tree, calls, of)
+	for _, c := range calls {
+		if name, ok := bind.NameAt(t.text, c.Start); ok && len(name.Parts) == 1 {
+			written = append(written, columnName{c.Start, dialect.PlainIdentifier(schema(c.of)) + "."})
+		}
+	}
+	slices.SortStableFunc(written, func(a, b columnName) int { return cmp.Compare(a.at, b.at) })
+	out := edit.New(t.text)
+	for _, w := range written {
+		out.Replace(w.at, w.at, w.text)
+	}
+	text, _ := out.Text()
+	return text, nil
+}
+
 // columnName is what is written behind a column of a query that has a call in it, whose name it keeps.
 type columnName struct {
 	at   int

@@ -69,6 +69,22 @@ func TestText(t *testing.T) {
 	}
 }
 
+// Calls name the schemas of their functions, and columns keep their names, in both dialects.
+func TestQualified(t *testing.T) {
+	schema := func(f *inline.Function) string { return "S of " + f.Name }
+	for _, c := range []struct{ in, of, want string }{
+		{"SELECT half(half(a)), b FROM t WHERE half(c) > 1", dialect.PostgresName,
+			`SELECT "S of half".half("S of half".half(a)) AS "half", b FROM t WHERE "S of half".half(c) > 1`},
+		{"SELECT public.half(a) AS x, lower(b)", dialect.PostgresName, "SELECT public.half(a) AS x, lower(b)"},
+		{"SELECT q.\"plain(a)\" FROM (SELECT plain(a) FROM t) AS q", dialect.DuckDBName,
+			`SELECT q."plain(a)" FROM (SELECT "S of plain".plain(a) AS "plain(a)" FROM t) AS q`},
+	} {
+		got, err := inline.Qualified(dialect.SourceOf(c.in), c.of, find, schema)
+		require.NoError(t, err, c.in)
+		require.Equal(t, c.want, got)
+	}
+}
+
 // A body that is a query selects one expression.
 func TestExpression(t *testing.T) {
 	for query, want := range map[string]string{

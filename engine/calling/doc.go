@@ -1,0 +1,19 @@
+// Package calling keeps, beside a view's query that has the bodies of functions in it, the one that calls them.
+//
+//	CREATE VIEW v AS SELECT half(a) FROM t ─► query: SELECT CAST((CAST((a) AS int) / 2) AS int) AS half FROM public.t
+//	                                          calls: SELECT public.half(a) FROM public.t
+//
+// So a query is planned as it is, and made again of its calls when a function is replaced.
+//
+// # Invariants
+//
+//   - CQ1: the calls name functions and relations with their schemas, as the query names relations.
+//
+// # Lock order
+//
+// It has no locks.
+//
+// # What it does not do
+//
+// It makes no text of another one: package function does.
+package calling
