@@ -176,7 +176,7 @@ func (r *translation) dimensions(operand lex.Token, start, stop int, kind lex.To
 }
 
 // elementDigits gives the elements of numeric[] the digits behind the point that the constants have which stand between
-// two offsets: DuckDB's have three.
+// two offsets: DuckDB's have three. What is computed of them but sums may have others, and stays as it is.
 func (r *translation) elementDigits(kind lex.Token, from, to int) {
 	if !isNumeric(kind) || !r.next(kind.End()).Is("[") {
 		return
@@ -188,7 +188,7 @@ func (r *translation) elementDigits(kind lex.Token, from, to int) {
 		case t.Kind == lex.String:
 			text = value
 		case t.Kind != lex.Number:
-			if t.Kind != lex.Symbol && !t.IsAny("array", "null", "cast") || t.Is("::") {
+			if !t.IsAny("array", "null", "cast", "[", "]", "(", ")", ",", "+", "-") {
 				return
 			}
 			continue

@@ -28,16 +28,16 @@ import (
 // numbers writes the strings of several expressions that have one type; computed: something is computed of them.
 func (w *translation) numbers(list []*pg.Node, computed bool) {
 	var others []*pg.Node
-	strings := false
+	some := false
 	for _, x := range list {
 		switch {
 		case x.GetAConst().GetSval() != nil:
-			strings = true
+			some = true
 		case x.GetParamRef() == nil:
 			others = append(others, x)
 		}
 	}
-	if !strings || len(others) == 0 {
+	if !some || len(others) == 0 {
 		return
 	}
 	t := w.unified(others)
@@ -83,7 +83,8 @@ func (w *translation) number(x *pg.Node, t uint32, computed bool) (by string) {
 }
 
 // NumberOf is how a string is written that is of a type of numbers, by its pg_type.oid; empty: as it is. Of a whole
-// number or a numeric it is an error (22P02, 22003) if it is none.
+// number or a numeric it is an error if it is none (22P02), or has no room (22003; 0A000 of a numeric, which has 38
+// digits here).
 func NumberOf(text string, t uint32) (by string, failed *sqlerror.Error) {
 	plain := strings.TrimSpace(text)
 	switch t {
@@ -99,8 +100,10 @@ func NumberOf(text string, t uint32) (by string, failed *sqlerror.Error) {
 		switch {
 		case !ok && !noNumber.MatchString(plain):
 			return "", sqlerror.New("22P02", "invalid input syntax for type numeric: %q", text)
-		case !ok || len(strings.TrimPrefix(whole, "-"))+len(fraction) > decimalMost:
+		case !ok:
 			return "", nil
+		case len(strings.TrimLeft(whole, "-0"))+len(fraction) > decimalMost: // DuckDB would round it
+			return "", sqlerror.New("0A000", "a numeric of more than %d digits is not supported: %q", decimalMost, text)
 		}
 		by = whole
 		if fraction != "" {
@@ -119,9 +122,8 @@ var (
 	noNumber    = regexp.MustCompile(`(?i)^(nan|[-+]?inf(inity)?)$`)
 )
 
-// numberArray writes a string that is compared with the elements of an array, and one whose elements are: '{0.5,1}'. Whole
-// numbers among which one is
-// looked for stay as they are, for the dialect makes an IN of them.
+// numberArray writes a string that is compared with the elements of an array, and one whose elements are: '{0.5,1}'.
+// Whole numbers among which one is looked for stay as they are, for the dialect makes an IN of them.
 func (w *translation) numberArray(e *pg.A_Expr) {
 	if by := w.number(e.Lexpr, elementsOf[w.of(e.Rexpr)], false); by != "" {
 		w.replaceString(e.Lexpr.GetAConst(), by)

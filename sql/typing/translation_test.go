@@ -141,6 +141,8 @@ func TestMismatches(t *testing.T) {
 		"SELECT coalesce(i, '99999999999') FROM t":                                      `value "99999999999" is out of range for type integer`,
 		"SELECT i FROM t UNION SELECT ' x'":                                             `invalid input syntax for type integer: " x"`,
 		"SELECT i = ANY ('{1,2.5}') FROM t":                                             `invalid input syntax for type integer: "2.5"`,
+		"SELECT coalesce(1.5, '0." + strings.Repeat("1", 39) + "')":                     `a numeric of more than 38 digits is not supported: "0.` + strings.Repeat("1", 39) + `"`,
+		"SELECT 1.5 = '0." + strings.Repeat("1", 38) + "'":                              "",
 		"VALUES (1.5), ('1_0.5')":                                                       `invalid input syntax for type numeric: "1_0.5"`,
 		"SELECT i = ' 7 ', b = 'true', i IN ('7', 1.5) FROM t":                          "",
 		"WITH t AS (SELECT 1, 2, 3) SELECT 1 FROM t AS x(a, b, c)":                      "",
