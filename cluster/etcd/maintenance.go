@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.etcd.io/etcd/server/v3/storage/schema"
 )
 
 // A member keeps its own database small. bbolt's file never shrinks, and etcd refuses every change once one member's
@@ -53,13 +54,36 @@ func (s *Server) database() database {
 	return d
 }
 
+// refresh makes the size in use true: bbolt counts the pages that a transaction has freed when a later one ends, and in a
+// member that is full, or idle, none follows. The two changes here are empty: the bucket is there.
+func (s *Server) refresh() {
+	backend := s.etcd.Server.Backend()
+	for range 2 { // the first lets go of the pages, the second counts them
+		tx := backend.BatchTx()
+		tx.LockOutsideApply()
+		tx.UnsafeCreateBucket(schema.Meta)
+		tx.Unlock()
+		backend.ForceCommit()
+	}
+}
+
+// healAtStart makes room before the member is used: a node that starts with a larger quota could not even open its
+// catalog while the alarm of the former start is raised. It reports whether it has warned.
+func (s *Server) healAtStart(ctx context.Context) (warned bool) {
+	if !s.database().full {
+		return false
+	}
+	client := v3client.New(s.etcd.Server)
+	defer func() { _ = client.Close() }() // it has no connection
+	return s.heal(ctx, client, false)
+}
+
 // maintain looks after the database until the member ends.
-func (s *Server) maintain() {
+func (s *Server) maintain(warned bool) {
 	ticker := time.NewTicker(s.options.Maintenance)
 	defer ticker.Stop()
 	client := v3client.New(s.etcd.Server)
 	defer func() { _ = client.Close() }() // it has no connection
-	warned := false
 	for {
 		select {
 		case <-s.serving.Done():
@@ -69,9 +93,13 @@ func (s *Server) maintain() {
 		case <-ticker.C:
 		}
 		d := s.database()
+		if d.file >= defragmentLeast && !d.wasteful() {
+			s.refresh()
+			d = s.database()
+		}
 		switch {
 		case d.full:
-			warned = s.heal(client, warned)
+			warned = s.heal(s.serving, client, warned)
 		case d.wasteful():
 			s.report("defragment etcd's database", s.defragment())
 		}
@@ -79,14 +107,15 @@ func (s *Server) maintain() {
 }
 
 // heal makes room in a database that is full, and lets etcd accept changes again. It warns once if there is none.
-func (s *Server) heal(client *clientv3.Client, warned bool) bool {
-	ctx, cancel := context.WithTimeout(fromHere(s.serving), s.options.Maintenance+time.Minute)
+func (s *Server) heal(ctx context.Context, client *clientv3.Client, warned bool) bool {
+	ctx, cancel := context.WithTimeout(fromHere(ctx), s.options.Maintenance+time.Minute)
 	defer cancel()
 	_, err := client.Compact(ctx, s.etcd.Server.KV().Rev(), clientv3.WithCompactPhysical())
 	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
 		s.report("compact etcd's database, which is full", err)
 		return warned
 	}
+	s.refresh()
 	if d := s.database(); !d.fits() {
 		if !warned {
 			s.options.Log.Error("etcd's database is full, and holds nothing that could be left out: "+

@@ -52,7 +52,8 @@ type Server struct {
 // started: start the first ones of a cluster at once. When ctx ends before, the member is stopped again.
 //
 // What is promised to be durable is synced to disk. A disk that fails ends the process: a member that forgot what it
-// agreed to would be worse than none.
+// agreed to would be worse than none. A database that was full, and is not with today's quota, accepts changes again when
+// Serve returns (E7).
 func Serve(ctx context.Context, options ServerOptions) (*Server, error) {
 	s, err := start(options)
 	if err != nil {
@@ -64,6 +65,8 @@ func Serve(ctx context.Context, options ServerOptions) (*Server, error) {
 	if err := s.announce(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	warned := s.healAtStart(ctx)
+	s.maintaining.Go(func() { s.maintain(warned) })
 	return s, nil
 }
 
@@ -123,7 +126,6 @@ func startAt(options ServerOptions) (*Server, error) {
 		return nil, errors.Join(fmt.Errorf("start etcd member %s in %s: %w", o.Name, o.Directory, err), filelock.Give(lock))
 	}
 	go s.wait()
-	s.maintaining.Go(s.maintain)
 	return s, nil
 }
 
