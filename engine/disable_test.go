@@ -59,12 +59,12 @@ func TestDisabledOptimizationsAreNotUsed(t *testing.T) {
 	for _, c := range []struct {
 		name, sql, with, without string
 	}{
-		{"pruning", "SELECT sum(b) FROM t WHERE a < 100", `Scan public\.t: 1 of 3 chunks`, `Scan public\.t: 3 of 3 chunks`},
-		{"filters", "SELECT sum(b) FROM t WHERE a < 100", `CSM_SCAN(?s:[^└]*)│ +101 rows`, `CSM_SCAN(?s:[^└]*)│ +2,000 rows`},
+		{"pruning", "SELECT sum(b + 0) FROM t WHERE a < 100", `Scan public\.t: 1 of 3 chunks`, `Scan public\.t: 3 of 3 chunks`},
+		{"filters", "SELECT sum(b + 0) FROM t WHERE a < 100", `CSM_SCAN(?s:[^└]*)│ +101 rows`, `CSM_SCAN(?s:[^└]*)│ +2,000 rows`},
 		{"keys", "SELECT sum(a) FROM t, u WHERE b = k AND g = 3", `Scan public\.t.*thinned out by b in 10 keys`, `Scan public\.t: 3 of 3 chunks\n`},
 		{"groups", "SELECT count(*) FROM u WHERE k IN (SELECT a FROM t GROUP BY a HAVING sum(b) > 97)", `Scan public\.t: 3 of 3 chunks, thinned out by a in 120 keys`, `Scan public\.t: 3 of 3 chunks\n`},
 		{"enum", "SELECT w, count(*) FROM t GROUP BY w", `as ENUM: w`, `Scan public\.t: 3 of 3 chunks\n`},
-		{"joinorder", "SELECT sum(b) FROM t WHERE a < 100", `~500 rows`, `~6,000 rows`},
+		{"joinorder", "SELECT sum(b + 0) FROM t WHERE a < 100", `~500 rows`, `~6,000 rows`},
 		{"sharedscans", "SELECT count(*) FROM t x, t y WHERE x.a = y.a", `^Backend: DuckDB\nScan[^\n]*\n[^S]`, `Scan[^\n]*\nScan`},
 		{"compute", "SELECT a FROM t LIMIT 3", `^Backend: Arrow kernels`, `^Backend: DuckDB`},
 	} {

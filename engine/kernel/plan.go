@@ -28,7 +28,7 @@ func (c Choice) Plan(sql *plan.Statement, find func(schema, table string) *catal
 	if unsupported == nil && q.Table != nil && marked(q, find) {
 		unsupported = &plan.Unsupported{Reason: "columns of types that Arrow lacks (UUID, JSON)", Position: -1}
 	}
-	if unsupported == nil && (c.Settings.Backend == configuration.BackendCompute || q.Trivial() && certain(q)) {
+	if unsupported == nil && (c.Settings.Backend == configuration.BackendCompute || c.better(q) && certain(q)) {
 		return q, nil
 	}
 	if c.Settings.Backend == configuration.BackendCompute {
@@ -47,6 +47,12 @@ func (c Choice) Lookup(sql *plan.Statement) *plan.Query {
 		return q
 	}
 	return nil
+}
+
+// better reports whether the kernels answer sooner than DuckDB (decision 0055). A session that has every query split
+// keeps that for what is computed.
+func (c Choice) better(q *plan.Query) bool {
+	return q.Trivial() || q.Small() && c.Settings.Distribute != "always"
 }
 
 func (c Choice) never() bool {

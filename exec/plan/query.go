@@ -179,6 +179,12 @@ func (q *Query) Trivial() bool {
 	return q.Filter == nil || q.Filter.cheap(false)
 }
 
+// smallRows is up to how many rows of a table DuckDB's planning alone takes longer than the kernels' whole work.
+const smallRows = 1 << 17
+
+// Small reports whether the query reads a table so small that the kernels are done before DuckDB would have planned.
+func (q *Query) Small() bool { return q.Table != nil && q.Table.TableRows <= smallRows }
+
 // Lookup reports whether the query looks for rows by cheap comparisons, whatever it computes of them: few are left of
 // many.
 func (q *Query) Lookup() bool {

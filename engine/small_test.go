@@ -1,0 +1,42 @@
+package engine_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Decision 0055: the kernels run what they can of a table of up to 131,072 rows, with DuckDB's answers; above it is
+// DuckDB's unless nothing is to be computed.
+func TestSmallTablesNeedNoDuckDB(t *testing.T) {
+	s := session(t, open(t))
+	const smallRows = 131_072
+	for name, size := range map[string]int{"small": smallRows, "large": smallRows + 1} {
+		exec(t, s, fmt.Sprintf(`CREATE TABLE %s AS SELECT i, (i %% 300)::SMALLINT AS k, (i * 1.25)::DECIMAL(9,2) AS n, i / 8.0 AS x,
+			CASE i %% 7 WHEN 0 THEN NULL ELSE 'text ' || i %% 50 END AS t, DATE '2020-01-01' + (i %% 900)::INTEGER AS d, i %% 3 = 0 AS b
+			FROM range(%d) r(i)`, name, size))
+	}
+	for _, sql := range []string{
+		"SELECT count(*) FROM %s WHERE i = 77",
+		"SELECT count(t), min(t), max(n), sum(k), avg(n), sum(i) FROM %s WHERE b AND d < '2021-01-01'",
+		"SELECT i + 1, n * 2, x / 4, t FROM %s WHERE t = 'text 7' AND i < 5000",
+		"SELECT i FROM %s WHERE t LIKE 'text 4%%' AND k IN (1, 2, 3)",
+		"SELECT t, d FROM %s WHERE NOT b OR t IS NULL",
+		"SELECT sum(k) FROM %s WHERE i < 0",
+		"SELECT x * 2 FROM %s WHERE x > 3.5 LIMIT 7 OFFSET 2",
+	} {
+		for table, backend := range map[string]string{"small": "Backend: Arrow kernels", "large": "Backend: DuckDB"} {
+			sql := fmt.Sprintf(sql, table)
+			require.Contains(t, strings.Join(rows(t, s, "EXPLAIN "+sql), "\n"), backend, sql)
+			got := rows(t, s, sql)
+			exec(t, s, "SET csm.backend = 'duckdb'")
+			require.Equal(t, rows(t, s, sql), got, sql)
+			exec(t, s, "RESET csm.backend")
+		}
+	}
+	for _, sql := range []string{"SELECT k, count(*) FROM small GROUP BY k", "SELECT i FROM small ORDER BY i LIMIT 1", "SELECT upper(t) FROM small"} {
+		require.Contains(t, strings.Join(rows(t, s, "EXPLAIN "+sql), "\n"), "Backend: DuckDB", sql)
+	}
+}
