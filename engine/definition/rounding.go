@@ -2,6 +2,7 @@ package definition
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -11,7 +12,7 @@ import (
 // here three behind the point. In DuckDB's dialect that is what is meant.
 func Roundings(head *statement.CreateTable, postgres bool) (warnings []string) {
 	for _, c := range head.Columns {
-		switch lex.Fold(c.Type) {
+		switch strings.TrimRight(lex.Fold(c.Type), "[] ") {
 		case "numeric", "decimal", "dec":
 			if postgres {
 				warnings = append(warnings, fmt.Sprintf("column %q rounds to three digits behind the point: its type is %s "+

@@ -108,7 +108,7 @@ func TypeName(declared string) string {
 // Exact reports whether a value of the type keeps everything. DuckDB's numeric without digits is numeric(18,3),
 // PostgreSQL's any number.
 func Exact(name string) bool {
-	lower := strings.ToLower(name)
+	lower := strings.TrimRight(strings.ToLower(name), "[] ")
 	return lower != "" && lower != "numeric" && lower != "decimal" && lower != "dec"
 }
 

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -26,7 +27,12 @@ func (r *translation) cast(c *call) {
 	r.float(kind)
 	r.bits(kind)
 	alone := r.next(kind.End()).Start == c.closing
-	r.dimensions(value, value.Start, as.Start, kind, r.typeName(kind))
+	end := r.typeName(kind)
+	if macro := r.dimensions(value, value.Start, as.Start, kind, end); macro != "" && r.next(end).Start == c.closing {
+		r.replace(c.from, c.open.End(), macro+"(")
+		r.replace(as.Start, end, "")
+		return
+	}
 	cut, _, _ := r.cuts(kind)
 	if r.next(value.End()).Start == as.Start && value.Kind == lex.String && (cut == "" || isTimes(kind)) {
 		if by := r.literal(value, kind, alone); by != "" {
@@ -117,7 +123,11 @@ func (r *translation) castTo(operand lex.Token, start, colons int, kind lex.Toke
 	alone := end == kind.End()
 	r.float(kind)
 	r.bits(kind)
-	r.dimensions(operand, start, colons, kind, end)
+	if macro := r.dimensions(operand, start, colons, kind, end); macro != "" {
+		r.insert(start, macro+"(", opens)
+		r.replace(colons, end, ")")
+		return end
+	}
 	name, length, cut := r.cuts(kind)
 	if whole && operand.Kind == lex.String && (name == "" || isTimes(kind)) {
 		if by := r.literal(operand, kind, alone); by != "" {
@@ -144,8 +154,8 @@ func (r *translation) castTo(operand lex.Token, start, colons int, kind lex.Toke
 
 // dimensions makes as many brackets of the type of an array as its value has dimensions: to PostgreSQL text[] is the
 // type of arrays of any, to DuckDB each list has its own. operand is the value's first token, start is where it begins,
-// stop where what stands behind it does, end is behind the type.
-func (r *translation) dimensions(operand lex.Token, start, stop int, kind lex.Token, end int) {
+// stop where what stands behind it does, end is behind the type. If a macro is to cast the value, it gives its name.
+func (r *translation) dimensions(operand lex.Token, start, stop int, kind lex.Token, end int) (macro string) {
 	given := 0
 	for t := kind; t.Start < end && !t.Ends(); t = r.next(t.End()) {
 		if t.Is("[") {
@@ -153,9 +163,9 @@ func (r *translation) dimensions(operand lex.Token, start, stop int, kind lex.To
 		}
 	}
 	if given == 0 {
-		return
+		return ""
 	}
-	r.elementDigits(kind, start, stop)
+	known := r.elementDigits(kind, start, stop)
 	has := 0
 	switch value, ok := operand.Value(); {
 	case operand.Kind == lex.String && ok && r.next(operand.End()).Start == stop:
@@ -167,39 +177,63 @@ func (r *translation) dimensions(operand lex.Token, start, stop int, kind lex.To
 	default:
 		has = r.depthOf(operand, stop)
 	}
+	if depth := max(has, given); !known && operand.Kind != lex.Parameter {
+		if depth > len(numericArrays) {
+			r.refuse(kind, "0A000", "numeric[] of arrays of more than two dimensions is not supported", "Write numeric(p, s)[].")
+			return ""
+		}
+		return numericArrays[depth-1]
+	}
 	if has > given {
 		r.insert(end, strings.Repeat("[]", has-given), closes)
 	} else if given == 1 && isText(kind) && !hasText(operand) && !operand.Is(flatName) && !r.plain(operand) {
 		r.insert(start, flatName+"(", opens)
 		r.insert(stop, ")", closes)
 	}
+	return ""
 }
 
-// elementDigits gives the elements of numeric[] the digits behind the point that the constants have which stand between
-// two offsets: DuckDB's have three. What is computed of them but sums may have others, and stays as it is.
-func (r *translation) elementDigits(kind lex.Token, from, to int) {
+// numericArrays are the macros that make any array of numbers one of numerics, with as many digits as the numbers have:
+// of one dimension, and of two.
+var numericArrays = []string{numericName + "__array", numericName + "__array2"}
+
+// elementDigits gives the elements of numeric[] the digits that the constants have which stand between two offsets:
+// DuckDB's have three behind the point. They get no more than those, so that an array has room for the digits of what is
+// appended to it. Not known: the elements are no constants, and only DuckDB knows what they are.
+func (r *translation) elementDigits(kind lex.Token, from, to int) (known bool) {
 	if !isNumeric(kind) || !r.next(kind.End()).Is("[") {
-		return
+		return true
 	}
-	most := 0
+	whole, fraction, before := 0, 0, lex.Token{}
 	for t := r.next(from); t.Start < to && !t.Ends(); t = r.next(t.End()) {
 		text := t.Text
 		switch value, _ := t.Value(); {
 		case t.Kind == lex.String:
 			text = value
 		case t.Kind != lex.Number:
-			if !t.IsAny("array", "null", "cast", "[", "]", "(", ")", ",", "+", "-") {
-				return
+			if !t.IsAny("array", "null", "[", "]", "(", ")", ",", "-") || t.Is("-") && !before.IsAny("[", "(", ",") {
+				return false
 			}
+			before = t
 			continue
 		}
+		before = t
 		for _, element := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(`{},"`, c) }) {
-			digits, _ := digitsBehindPoint(element)
-			most = max(most, digits)
+			if digits, behind, ok := literal.Number(element); ok {
+				whole = max(whole, len(strings.TrimLeft(digits, "-0")))
+				fraction = max(fraction, len(behind))
+			}
 		}
 	}
-	r.replace(kind.Start, kind.End(), "DECIMAL(38, "+strconv.Itoa(most)+")")
+	if whole+fraction > digitsOfDecimal {
+		r.refuse(kind, "0A000", "an array of numerics of more than 38 digits is not supported", "Write numeric(p, s)[].")
+	}
+	r.replace(kind.Start, kind.End(), fmt.Sprintf("DECIMAL(%d, %d)", max(1, whole+fraction), fraction))
+	return true
 }
+
+// digitsOfDecimal is how many digits DuckDB's DECIMAL has.
+const digitsOfDecimal = 38
 
 // flatName is the macro that refuses arrays of what DuckDB writes in its own way as texts: arrays and rows.
 const flatName = pgcatalog.TranslatedPrefix + "flat"

@@ -34,6 +34,10 @@ func FromDuckDB(err error, given, users string, made edit.List) error {
 		e = sqlerror.New("22001", "value too long for type character varying(%s)", m[1])
 		e.Cause = err
 	}
+	if m := noNumerics.FindStringSubmatch(d.Message); m != nil && strings.Contains(given, numericArrays[0]) {
+		e = sqlerror.New("0A000", "a cast of %s to numeric[] is not supported", m[1]).WithHint("Write numeric(p, s)[].")
+		e.Cause = err
+	}
 	if strings.HasPrefix(d.Message, "More than one row returned by a subquery") { // its hint is a setting of DuckDB's
 		e.Message, e.HintText = "more than one row returned by a subquery used as an expression", ""
 	}
@@ -95,6 +99,9 @@ func UnlessParsers(err error) error {
 	}
 	return err
 }
+
+// noNumerics is said of the macros that make numerics of what is no array of numbers.
+var noNumerics = regexp.MustCompile(`^Cannot mix values of type (.+) and DECIMAL\(1,0\)(?:\[\])+ in COALESCE operator`)
 
 // familiar are messages that PostgreSQL has in other words, which users, and tools that read messages, know.
 var familiar = []struct {

@@ -1,6 +1,7 @@
 package typing
 
 import (
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -28,6 +29,19 @@ func (w *translation) call(x *pg.Node) {
 		w.rename(f, pgcatalog.TranslatedPrefix+"string_agg__bytea")
 	case name == "sum":
 		w.sum(x)
+	case name == "csm_numeric" && w.isAnyNumber(f.Args[0]):
+		w.rename(f, pgcatalog.TranslatedPrefix+"numeric__exact")
+	case name == "csm_numeric__array":
+		switch last {
+		case textType, varcharType, bpcharType:
+			w.rename(f, pgcatalog.TranslatedPrefix+"numeric__text")
+		case arraysOf[textType], varcharsType:
+			w.rename(f, pgcatalog.TranslatedPrefix+"numeric__texts")
+		default:
+			if slices.ContainsFunc(f.Args[0].GetAArrayExpr().GetElements(), w.isText) {
+				w.rename(f, pgcatalog.TranslatedPrefix+"numeric__texts")
+			}
+		}
 	case name == "csm_generate_series" && len(f.Args) == 3 && w.of(f.Args[0]) == dateType &&
 		w.of(f.Args[1]) == dateType:
 		w.wrap(f.Args[0], "CAST(", " AS timestamptz)")
@@ -62,6 +76,27 @@ func (w *translation) call(x *pg.Node) {
 	case name == "csm_text" && plainText[last]:
 		w.plainCast(f, "")
 	}
+}
+
+// isAnyNumber reports whether an expression certainly is a number of any type but a constant.
+func (w *translation) isAnyNumber(x *pg.Node) bool {
+	t := w.of(x)
+	switch {
+	case x.GetAConst() != nil, x.GetColumnRef() != nil: // DuckDB knows their types
+		return false
+	case t == 0:
+		if f := x.GetFuncCall(); f != nil {
+			_, name := tree.FunctionName(f)
+			return numberFunctions[name]
+		}
+		return x.GetAExpr() != nil && isArithmetic(x.GetAExpr())
+	}
+	return isNumber(t) && t != unknownType
+}
+
+// numberFunctions give a number, whatever they are given.
+var numberFunctions = map[string]bool{
+	"sum": true, "avg": true, "round": true, "trunc": true, "ceil": true, "ceiling": true, "floor": true, "sign": true,
 }
 
 // plainText are types whose values are the same texts in DuckDB.

@@ -166,5 +166,6 @@ func isNumeric(x *pg.Node) bool {
 		_, name := tree.TypeName(cast.TypeName)
 		return namedTypes[name] == numericType
 	}
-	return x.GetFuncCall() != nil && tree.LastText(x.GetFuncCall().Funcname) == "csm_numeric"
+	name := tree.LastText(x.GetFuncCall().GetFuncname())
+	return name == "csm_numeric" || name == "csm_numeric__exact"
 }

@@ -344,8 +344,12 @@ func (n *inference) call(f *pg.FuncCall) uint32 {
 		if len(f.Args) == 2 {
 			return wider(first(), n.of(f.Args[1]))
 		}
-	case "csm_numeric":
+	case "csm_numeric", "csm_numeric__exact":
 		return numericType
+	case "array_agg":
+		return arraysOf[first()]
+	case "csm_numeric__array", "csm_numeric__array2", "csm_numeric__texts", "csm_numeric__text":
+		return arraysOf[numericType]
 	case "csm_bpchar":
 		return bpcharType
 	}

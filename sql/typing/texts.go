@@ -11,8 +11,11 @@ import (
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
-// varcharType is that of varchar, with and without a length.
-const varcharType = 1043
+// varcharType is that of varchar, with and without a length, varcharsType that of its arrays.
+const (
+	varcharType  = 1043
+	varcharsType = 1015
+)
 
 // textFunctions give a text, whatever they are given.
 var textFunctions = map[string]bool{

@@ -162,7 +162,7 @@ func Needed(parsed *pg.ParseResult) bool {
 			}
 			switch name {
 			case "sum", "avg", "round", "date_trunc", "csm_divide", "csm_mod", "csm_text", "concat", "concat_ws", "string_agg",
-				"csm_generate_series", "to_char",
+				"csm_generate_series", "to_char", "csm_numeric", "csm_numeric__array",
 				"csm_date_trunc__decade", "csm_date_trunc__century", "csm_date_trunc__millennium":
 				return true
 			}

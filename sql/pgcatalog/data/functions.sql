@@ -278,6 +278,15 @@ CREATE MACRO pg_session.csm_json_object_keys(x) AS CASE coalesce(json_type(CAST(
 CREATE MACRO pg_session.csm_jsonb_object_keys(x) AS CASE coalesce(json_type(CAST(x AS JSON)), 'OBJECT') WHEN 'OBJECT' THEN json_keys(CAST(x AS JSON))
   WHEN 'ARRAY' THEN error('22023: cannot call jsonb_object_keys on an array') ELSE error('22023: cannot call jsonb_object_keys on a scalar') END;
 CREATE MACRO pg_session.csm_numeric(x VARCHAR) AS CAST(x AS DOUBLE), (x) AS x + CAST(0 AS DECIMAL(1, 0));
+-- Of an aggregate DuckDB chooses the first of the two, whatever its type is; so typing.Translate calls this one of a number.
+CREATE MACRO pg_session.csm_numeric__exact(x) AS x + CAST(0 AS DECIMAL(1, 0));
+-- The elements of an array as numerics of as many digits as they have. A text is one of a double precision, which has fifteen digits.
+CREATE MACRO pg_compat.double_text(x) AS CASE WHEN strlen(x) > 15 AND strlen(regexp_replace(x, '^[^1-9]*|[eE].*$|[^0-9]', '', 'g')) > 15
+  THEN error('0A000: numeric[] of a text of more than 15 digits is not supported: "' || x || '"; write numeric(p, s)[]') ELSE x END;
+CREATE MACRO pg_session.csm_numeric__array(x) AS coalesce(x, CAST(NULL AS DECIMAL(1, 0)[]));
+CREATE MACRO pg_session.csm_numeric__array2(x) AS coalesce(x, CAST(NULL AS DECIMAL(1, 0)[][]));
+CREATE MACRO pg_session.csm_numeric__texts(x) AS CAST(list_transform(x, lambda e: pg_compat.double_text(e)) AS DOUBLE[]);
+CREATE MACRO pg_session.csm_numeric__text(x) AS pg_session.csm_numeric__texts(CAST(translate(x, '{}"', '[]') AS VARCHAR[]));
 CREATE MACRO pg_session.csm_whole(x, kind) AS CASE WHEN x IS NULL OR regexp_full_match(x, '\s*[+-]?[0-9]+\s*') THEN x
   ELSE error('22P02: invalid input syntax for type ' || kind || ': "' || x || '"') END;
 CREATE MACRO pg_session.csm_numeric__digits(x, zero) AS x + zero;
