@@ -55,15 +55,12 @@ func (st *Statement) asText() bool {
 
 // mayLeave reports whether the session, as it is now, lets its queries go to a worker.
 func (s *Session) mayLeave() bool {
-	b := s.block
-	switch {
-	case s.engine.workers == nil, s.temporary, s.seeded, s.fragment, s.settings.Backend == configuration.BackendCompute:
+	if s.engine.workers == nil || s.temporary || s.seeded || s.fragment || s.settings.Backend == configuration.BackendCompute {
 		return false
-	case b == nil:
-		return true
 	}
 	// The unit that one message makes reads one snapshot, and DuckDB's transaction is each statement's.
-	return b.implicit && b.Changes == nil && !b.duck && b.reads == nil
+	b := s.block
+	return b == nil || b.implicit && b.Changes == nil && !b.duck && b.reads == nil
 }
 
 // planElsewhere has a worker plan the query, if it may go to one. What the Arrow kernels run better stays, as
@@ -140,7 +137,7 @@ func (st *Statement) readElsewhere(ctx context.Context, args []any) (*Rows, erro
 	if err != nil || !s.mayLeave() {
 		return st.readHere(ctx, args)
 	}
-	v, err := s.pinRead(ctx)
+	v, err := s.pinRead(ctx, false)
 	if err != nil {
 		return nil, err
 	}

@@ -35,8 +35,8 @@ const idleSessions = 8
 func (c *fragmentSessions) take(key string) (*Session, error) {
 	c.mu.Lock()
 	for n := len(c.idle); n > 0; n = len(c.idle) {
-		i := max(slices.IndexFunc(c.idle, func(s *Session) bool { return s.keeps(key, DialectDuckDB) }), 0)
-		if !c.idle[i].keeps(key, DialectDuckDB) {
+		i := max(slices.IndexFunc(c.idle, func(s *Session) bool { return s.keptAt(key, DialectDuckDB) >= 0 }), 0)
+		if c.idle[i].keptAt(key, DialectDuckDB) < 0 {
 			i = n - 1
 		}
 		s := c.idle[i]

@@ -54,10 +54,11 @@ func (s *Session) takePlan(key string, v *snapshot.View) *query {
 
 // keptText is what a text is whose plan is kept: a query. It has no tree, which is only for planning. nil: it is to be parsed.
 func (s *Session) keptText(text, in string) *statement.Statement {
-	if !s.keeps(text, in) {
+	i := s.keptAt(text, in)
+	if i < 0 {
 		return nil
 	}
-	return &statement.Statement{Text: text, Head: &statement.Select{}}
+	return &statement.Statement{Text: text, Head: &statement.Select{Constant: s.kept.list[i].compute.Constant()}}
 }
 
 // replansAlways reports whether no plan is used for a second statement.
@@ -65,9 +66,10 @@ func (s *Session) replansAlways() bool {
 	return s.settings.Given[setting.PlanCacheMode] == setting.ForceCustomPlan || s.without().Has(optimization.KeptPlans)
 }
 
-func (s *Session) keeps(key, in string) bool {
+// keptAt is which of the plans that are kept is a text's; -1: none.
+func (s *Session) keptAt(key, in string) int {
 	duck := in == DialectDuckDB
-	return slices.ContainsFunc(s.kept.list, func(q *query) bool { return q.key == key && (q.typed || duck) })
+	return slices.IndexFunc(s.kept.list, func(q *query) bool { return q.key == key && (q.typed || duck) })
 }
 
 // keepPlan is where a plan goes that has done its work.

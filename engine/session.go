@@ -297,7 +297,7 @@ func (s *Session) see(ctx context.Context) (*snapshot.View, error) { return s.sh
 
 // seeRead is see for what only reads, as pinRead, and is run with it.
 func (s *Session) seeRead(ctx context.Context) (*snapshot.View, error) {
-	v, err := s.shown(s.pinRead(ctx))
+	v, err := s.shown(s.pinRead(ctx, false))
 	if err == nil {
 		s.noticeAge(v)
 	}
@@ -314,9 +314,14 @@ func (s *Session) shown(v *snapshot.View, err error) (*snapshot.View, error) {
 // pin is see without the names: a plan that still stands needs none, and its caller does not wait for them.
 func (s *Session) pin(ctx context.Context) (*snapshot.View, error) { return s.pinWithin(ctx, 0) }
 
-// pinRead is pin for a statement that only reads: what it sees may be as old as setting.MaxStaleness allows.
-func (s *Session) pinRead(ctx context.Context) (*snapshot.View, error) {
-	return s.pinWithin(ctx, s.settings.Milliseconds(setting.MaxStaleness))
+// pinRead is pin for a statement that only reads: what it sees may be as old as setting.MaxStaleness allows, or
+// as is usual if its answer depends on nothing that is committed.
+func (s *Session) pinRead(ctx context.Context, constant bool) (*snapshot.View, error) {
+	maxAge := s.settings.Milliseconds(setting.MaxStaleness)
+	if constant && s.block == nil {
+		maxAge = max(maxAge, snapshot.UsualAge)
+	}
+	return s.pinWithin(ctx, maxAge)
 }
 
 func (s *Session) pinWithin(ctx context.Context, maxAge time.Duration) (*snapshot.View, error) {

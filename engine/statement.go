@@ -382,7 +382,7 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 		_, disarm := s.settings.Arm()
 		defer disarm()
 	}
-	v, err := s.pinRead(ctx)
+	v, err := s.pinRead(ctx, dialect.NamesNothing(st.parsed))
 	if err != nil {
 		return err
 	}
@@ -474,15 +474,12 @@ func (st *Statement) setPlan(plan *query) {
 // replan makes the plan again when the catalog has moved on, and returns what it sees; the caller releases that.
 func (st *Statement) replan(ctx context.Context) (*snapshot.View, error) {
 	s := st.session
-	v := st.planned
+	v, err := st.planned, error(nil)
 	if st.planned = nil; v == nil {
-		var err error
-		if v, err = s.pinRead(ctx); err != nil {
-			return nil, err
-		}
+		v, err = s.pinRead(ctx, dialect.NamesNothing(st.parsed))
 	}
-	if st.plan != nil && st.plan.fresh(v) {
-		return v, nil
+	if err != nil || st.plan != nil && st.plan.fresh(v) {
+		return v, err
 	}
 	old, text := st.plan, st.planText
 	if old != nil {

@@ -54,12 +54,13 @@ type View struct {
 	Own Temporary
 }
 
-// noticedAge is the least age that clients are notified of. A node hears from its cluster's store every second.
-const noticedAge = 3 * time.Second
+// UsualAge bounds how old contents are of a node that hears from its cluster's store, which it does every second. Clients
+// are notified of more.
+const UsualAge = 3 * time.Second
 
 // AgeNotice is for the client of a statement that reads contents of an unusual age; empty: they are not.
 func (v *View) AgeNotice() string {
-	if v.Age < noticedAge {
+	if v.Age < UsualAge {
 		return ""
 	}
 	return fmt.Sprintf("the rows may be up to %v older than the last commit: the cluster's etcd has not been heard of since",

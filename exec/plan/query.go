@@ -179,6 +179,9 @@ func (q *Query) Trivial() bool {
 	return q.Filter == nil || q.Filter.cheap(false)
 }
 
+// Constant reports whether the query reads nothing; nil does not say so.
+func (q *Query) Constant() bool { return q != nil && q.Table == nil }
+
 // smallRows is up to how many rows of a table DuckDB's planning alone takes longer than the kernels' whole work.
 const smallRows = 1 << 17
 

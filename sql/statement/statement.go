@@ -47,7 +47,8 @@ func (s *Statement) Read() *lex.Text {
 type Empty struct{}
 
 // Select is anything that only reads and returns rows: SELECT, VALUES, WITH …, FROM …, DESCRIBE, SUMMARIZE, PIVOT …
-type Select struct{}
+// Constant: it has no tree, and names nothing.
+type Select struct{ Constant bool }
 
 // Explain is EXPLAIN of Inner, which is text. Options are what was written in parentheses.
 type Explain struct {
