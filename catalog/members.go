@@ -439,8 +439,6 @@ func (c *Catalog) reportSoon() {
 
 // report shows the others what this node still reads, soon after it changed, until ctx is done or the node is fenced.
 func (c *Catalog) report(ctx context.Context) error {
-	tick := time.NewTicker(c.options.ReportInterval)
-	defer tick.Stop()
 	for {
 		switch _, err := c.reportPresence(ctx); {
 		case isConflict(err):
@@ -455,7 +453,7 @@ func (c *Catalog) report(ctx context.Context) error {
 		case <-c.store.Session().Done():
 			return fmt.Errorf("%w: %w", ErrFenced, store.ErrSessionOver)
 		case <-c.reports:
-		case <-tick.C:
+		case <-time.After(record.PresenceInterval(c.options.ReportInterval, len(c.Members()))):
 		}
 	}
 }

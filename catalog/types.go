@@ -170,7 +170,7 @@ type Options struct {
 	// committed. It is put there for as long as the store's session lives. Nil: no other node uses the store.
 	Self *NodeRecord
 	// ReportInterval is the shortest time between reports to the others of what this node still reads, and so about how
-	// long they keep unused memory (default 200 ms).
+	// long they keep unused memory (default 200 ms). In a cluster of more than four nodes it is longer by its size.
 	ReportInterval time.Duration
 	// Patience is how long a snapshot waits for this node to see the last commit of all, when the store has answered
 	// and its watch is silent (default 5 s).

@@ -91,6 +91,15 @@ func (p Presence) Encode() []byte {
 	return w.Buf
 }
 
+// fewNodes is up to how many nodes a cluster has in which each reports its presence as often as it may.
+const fewNodes = 4
+
+// PresenceInterval is how long a node waits between reports of its presence, if shortest is how long it may. Every node
+// hears of every report: so that a node of many does not hear of more than one of few, each reports less often.
+func PresenceInterval(shortest time.Duration, nodes int) time.Duration {
+	return shortest * time.Duration(max(nodes, fewNodes)) / fewNodes
+}
+
 // DecodePresence is the inverse of Encode.
 func DecodePresence(data []byte) (p Presence, err error) {
 	r := message.NewReader(data)
