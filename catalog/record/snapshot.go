@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/csmsql/csmsql/catalog/internal/compression"
 	"github.com/csmsql/csmsql/catalog/internal/message"
 	"github.com/csmsql/csmsql/catalog/store"
 )
@@ -46,7 +47,11 @@ const (
 	maxSnapshotRegions = 1 << 12
 )
 
-// Encode writes the record in its wire format.
+// snapshotPlain is up to what size a partial snapshot is worth nothing less.
+const snapshotPlain = 512
+
+// Encode writes the record in its wire format. A partial one has little but the names, the views and the regions of
+// each node, which are much alike: it is compressed.
 func (r *Snapshot) Encode() []byte {
 	w := message.Writer{}
 	w.Uint(snapshotFormat, snapshotWire)
@@ -77,11 +82,18 @@ func (r *Snapshot) Encode() []byte {
 	if r.Age != 0 {
 		w.Int(snapshotAge, int64(r.Age))
 	}
+	if r.Partial && len(w.Buf) > snapshotPlain && len(w.Buf) <= compression.Most {
+		return compression.Compress(w.Buf)
+	}
 	return w.Buf
 }
 
 // DecodeSnapshot is the inverse of Encode. The records inside are looked at by NewRemoteSnapshot.
 func DecodeSnapshot(data []byte) (*Snapshot, error) {
+	data, err := compression.Expand(data)
+	if err != nil {
+		return nil, err
+	}
 	r := &Snapshot{}
 	m := message.NewReader(data)
 	var written uint64
