@@ -81,7 +81,7 @@ func growNodes(ctx context.Context, o Options, r *Report) error {
 		for _, v := range l.Values {
 			row = append(row, fmt.Sprintf("%.1f", v))
 		}
-		grown := l.Values[len(sizes)-1] / l.Values[0]
+		grown := l.Grown()
 		if t.Rows = append(t.Rows, append(row, grown)); l.Wanted {
 			claim := fmt.Sprintf("%s, of %d nodes / of %d", l.Name, sizes[len(sizes)-1], sizes[0])
 			r.Goals = append(r.Goals, atMost(claim, grown, growthLimit))

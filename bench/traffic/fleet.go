@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
 const (
+	// messageBytes is about what a small message has.
+	messageBytes = 40
 	// idleFor is how long it is counted what nodes send without being asked.
 	idleFor = 3 * time.Second
 	// quiet is how long nothing has come to a node that has heard of every commit.
@@ -210,6 +213,18 @@ type Line struct {
 	Name   string
 	Values []float64
 	Wanted bool
+}
+
+// unseen is what cannot be distinguished from what nodes send anyway: a few bytes, or a message in many statements.
+const unseen = 0.25
+
+// Grown is the ratio of the last value to the first, of which what is unseen counts as equal.
+func (l Line) Grown() float64 {
+	least := unseen
+	if strings.HasSuffix(l.Name, "bytes") {
+		least *= messageBytes
+	}
+	return max(l.Values[len(l.Values)-1], least) / max(l.Values[0], least)
 }
 
 // Lines are the numbers of figures, by size and step.

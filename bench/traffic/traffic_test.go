@@ -67,3 +67,16 @@ func TestProxy(t *testing.T) {
 	server.Stop()
 	require.NoError(t, <-ended)
 }
+
+// What is not seen has not grown, and what is seen where nothing was has.
+func TestGrown(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		first, last float64
+		grown       float64
+	}{
+		{"messages", 2, 5, 2.5}, {"messages", -0.01, -0.1, 1}, {"messages", 0, 1, 4}, {"messages", 1, 0, 0.25}, {"bytes", -0.1, 9, 1}, {"bytes", 1, 40, 4},
+	} {
+		require.InDelta(t, c.grown, Line{Name: c.name, Values: []float64{c.first, 77, c.last}}.Grown(), 1e-9, "%v", c)
+	}
+}
