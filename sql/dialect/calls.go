@@ -366,7 +366,7 @@ func (r *translation) substring(c *call) {
 	switch {
 	case isWhole(second) && (third.Text == "" || isWhole(third)):
 		return
-	case second.Kind == lex.String && third.Text == "" && alone(second):
+	case second.Kind == lex.String && third.Text == "" && alone(second) && c.name == "substring":
 		name += "__pattern"
 	}
 	r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+name+"(")

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/literal"
@@ -383,11 +382,6 @@ func beyondFloat(value, name string) bool {
 	return errors.Is(err, strconv.ErrRange) || err == nil && number == 0 && strings.ContainsAny(digits, "123456789")
 }
 
-// dateLayouts are those that PostgreSQL reads a date in, beside ISO's.
-var dateLayouts = []string{
-	"20060102", "Jan 2, 2006", "January 2, 2006", "2-Jan-2006", "2 Jan 2006", "Jan 2 2006", "2 January 2006",
-}
-
 // digitsBehindPoint is how many digits a number has behind its point, as PostgreSQL's numeric keeps them; false: it is
 // none, or none that a decimal of 38 digits holds exactly.
 func digitsBehindPoint(value string) (int, bool) {
@@ -422,12 +416,6 @@ func (r *translation) literal(t, kind lex.Token, alone bool) (by string) {
 		r.refuse(t, "22P02", "invalid input syntax for type "+shown+": "+strconv.Quote(value), "")
 	case kind.IsAny(floats...) && beyondFloat(value, floatName(name)):
 		r.refuse(t, "22003", strconv.Quote(value)+" is out of range for type "+floatName(name), "")
-	case name == "date":
-		for _, layout := range dateLayouts {
-			if day, err := time.Parse(layout, value); err == nil {
-				r.replace(t.Start, t.End(), lex.QuoteString(day.Format(time.DateOnly)))
-			}
-		}
 	case name == "timestamp" || name == "timestamptz" || name == "time":
 		by := r.microseconds(t, r.zoned(kind, value))
 		if m := withoutZeros.FindStringSubmatch(by); m != nil {

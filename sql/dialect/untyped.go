@@ -14,7 +14,7 @@ import (
 // A literal beside a column, b = '\xDEAD', is of the column's type, which only DuckDB knows: it binds names and chooses
 // functions. It is asked with parameters in place of such literals, for it says of what types parameters are. That is
 // one more planning, of statements alone that have a literal which means something else to DuckDB than to PostgreSQL's
-// clients if it is one of bytes or a date.
+// clients if it is one of bytes, a boolean or a date.
 
 // untypedMax bounds the literals of one statement that are asked about.
 const untypedMax = 1000
@@ -90,6 +90,8 @@ func Arguments(types []duckdb.ParameterType, args []any) ([]any, error) {
 // FormOfParameter is the form of text that is given for a parameter.
 func FormOfParameter(t duckdb.ParameterType) literal.Form {
 	switch t {
+	case duckdb.TypeBoolean:
+		return literal.Named("boolean", false)
 	case duckdb.TypeBytes:
 		return literal.Named("bytea", false)
 	case duckdb.TypeDate, duckdb.TypeTimestamp, duckdb.TypeTimestampTZ:

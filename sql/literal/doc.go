@@ -4,6 +4,7 @@
 //	bytea       \xdead, a\\b\001                \xDE\xAD, a\x5Cb\x01
 //	t[]         {1,NULL,"a b"}                  [1,NULL,"a b"]
 //	boolean     on, ' t ', fal                  true, true, false
+//	date        Jan 31, 2020; 20200131          2020-01-31; 2020-01-31
 //	date        0044-03-15 BC                   0044-03-15 (BC)
 //	timestamp   0044-03-15 12:00:00 BC          0044-03-15 (BC) 12:00:00
 //	interval    -1 mons +3 days +01:02:03       -1 mons 3 days 01:02:03

@@ -71,7 +71,7 @@ func (f Form) Translate(text string) (string, error) {
 	case boolean:
 		return truth(text), nil
 	case moment:
-		return beforeChrist(text), nil
+		return iso(beforeChrist(text)), nil
 	case interval:
 		return unsigned(text), nil
 	}
@@ -92,18 +92,33 @@ func Suspicious(text string) bool {
 			return true
 		}
 	}
-	return len(text) < len("false") && truth(text) != text
+	return len(text) < len("false") && truth(text) != text || iso(text) != text
 }
 
-// Ambiguous reports whether DuckDB would take text for another value than PostgreSQL does, if it is one of bytes or a
-// point in time.
+// Ambiguous reports whether DuckDB would take text for another value than PostgreSQL does, or for none, if it is one of
+// bytes, a boolean or a point in time.
 func Ambiguous(text string) bool {
 	if strings.HasPrefix(text, `\x`) {
 		by, err := binary(text)
 		return err != nil || by != text
 	}
-	return beforeChrist(text) != text
+	return beforeChrist(text) != text || iso(text) != text || isTruth(text) && !truthInDuckDB.MatchString(text)
 }
+
+// truthInDuckDB are the words of booleans that DuckDB knows.
+var truthInDuckDB = regexp.MustCompile(`^(?i:true|t|yes|y|1|false|f|no|n|0)$`)
+
+// isTruth reports whether text is a boolean.
+func isTruth(text string) bool {
+	if text == "" || strings.IndexByte("tyonf10TYONF \t\n\r\v\f", text[0]) < 0 { // as most are
+		return false
+	}
+	by := truth(text)
+	return by == "true" || by == "false"
+}
+
+// Truth reads a boolean; false: it is none.
+func Truth(text string) (value, ok bool) { return truth(text) == "true", isTruth(text) }
 
 // Number reads the text of a number as PostgreSQL's numeric does: its digits before the point, with its sign, and behind
 // it; an exponent has moved the point.

@@ -27,6 +27,11 @@ func TestTextInDuckDBsSpelling(t *testing.T) {
 		{truth, ` t `, `true`}, {truth, `on`, `true`}, {truth, `YES`, `true`}, {truth, `of`, `false`}, {truth, `0`, `false`}, {truth, `o`, `o`}, {truth, `maybe`, `maybe`}, {truth, ``, ``},
 		{date, `0044-03-15 BC`, `0044-03-15 (BC)`}, {date, `0044-03-15 bc `, `0044-03-15 (BC)`}, {date, `0044-03-15`, `0044-03-15`}, {date, `BC`, `BC`}, {date, `0044-03-15 (BC)`, `0044-03-15 (BC)`},
 		{moment, `0044-03-15 12:00:00.5 BC`, `0044-03-15 (BC) 12:00:00.5`}, {moment, `0044-03-15T12:00:00+01 BC`, `0044-03-15 (BC) 12:00:00+01`}, {moment, `infinity`, `infinity`},
+		{date, `Jan 31, 2020`, `2020-01-31`}, {date, `20200131`, `2020-01-31`}, {date, ` january 31 2020 `, `2020-01-31`}, {date, `31-Jan-2020`, `2020-01-31`},
+		{date, `Fri Jan 31, 2020`, `2020-01-31`}, {date, `Friday, 31 January 2020`, `2020-01-31`}, {date, `2020.031`, `2020-01-31`}, {date, `2020-Jan-31`, `2020-01-31`},
+		{date, `Jan-31-2020`, `2020-01-31`}, {date, `20200231`, `20200231`}, {date, `1/31/2020`, `1/31/2020`}, {date, `2020-01-31`, `2020-01-31`}, {date, `12345678`, `12345678`},
+		{moment, `20200131 102030`, `2020-01-31 10:20:30`}, {moment, `20200131T102030Z`, `2020-01-31 10:20:30Z`}, {moment, `Jan 31, 2020 9:20`, `2020-01-31 09:20:00`},
+		{moment, `Jan 31 10:20:30.5 2020`, `2020-01-31 10:20:30.5`}, {moment, `31 Jan 2020 10:20:30 +01`, `2020-01-31 10:20:30+01`}, {moment, `20200131 x`, `20200131 x`},
 		{interval, `-1 mons +3 days +01:02:03`, `-1 mons 3 days 01:02:03`}, {interval, `+1 day`, `1 day`}, {interval, `1 day -02:00`, `1 day -02:00`},
 		{numbers, `{1, 2 ,NULL}`, `[1,2,NULL]`}, {numbers, `{{1,2},{3}}`, `[[1,2],[3]]`}, {numbers, ` {} `, `[]`}, {numbers, `[1, 2]`, `[1, 2]`},
 		{words, `{a b,"a,b","x\"y\\z",NULL,"NULL",it's,"",[q], c }`, `["a b","a,b","x\"y\\z",NULL,"NULL","it's","","[q]",c]`}, {words, `{a\,b}`, `["a,b"]`},
@@ -55,6 +60,16 @@ func TestTextThatDuckDBWouldTakeForOtherBytes(t *testing.T) {
 	}
 	_, err := literal.Named("bytea", true).Translate(`{"\\xABC"}`)
 	require.Error(t, err)
+}
+
+func TestTextThatDuckDBDoesNotRead(t *testing.T) {
+	for text, want := range map[string]bool{
+		"on": true, " t ": true, "of": true, "fals": true, "20200131": true, "Jan 31, 2020": true, `\xDEAD`: true,
+		"0044-03-15 BC": true, "true": false, "T": false, "1": false, "o": false, "maybe": false, "2020-01-31": false,
+		"12345678": false, "": false,
+	} {
+		require.Equal(t, want, literal.Ambiguous(text), text)
+	}
 }
 
 func FuzzTranslate(f *testing.F) {

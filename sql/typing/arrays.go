@@ -71,14 +71,15 @@ var elementNames = map[uint32]string{
 
 // contained are the sides of @> and <@: no array has a NULL among its elements there.
 func (w *translation) contained(e *pg.A_Expr) {
-	if w.isArray(e.Lexpr) || w.isArray(e.Rexpr) {
+	w.numbers([]*pg.Node{e.Lexpr, e.Rexpr}, false)
+	if tree.LastText(e.Name) != "&&" && (w.isArray(e.Lexpr) || w.isArray(e.Rexpr)) {
 		w.operator(e, "`"+tree.LastText(e.Name))
 	}
 }
 
 func isContainment(e *pg.A_Expr) bool {
 	return e.Kind == pg.A_Expr_Kind_AEXPR_OP && len(e.Name) == 1 && e.Lexpr != nil &&
-		(tree.LastText(e.Name) == "@>" || tree.LastText(e.Name) == "<@")
+		slices.Contains([]string{"@>", "<@", "&&"}, tree.LastText(e.Name))
 }
 
 // operator writes another one in an operator's place.

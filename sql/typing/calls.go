@@ -18,6 +18,7 @@ func (w *translation) call(x *pg.Node) {
 		return
 	}
 	last := w.of(f.Args[len(f.Args)-1])
+	w.constants(f, strings.TrimPrefix(name, pgcatalog.TranslatedPrefix))
 	switch {
 	case (name == "csm_divide" || name == "csm_mod") && len(f.Args) == 2:
 		w.numbers(f.Args, true)
@@ -59,7 +60,7 @@ func (w *translation) call(x *pg.Node) {
 		w.countWhole(f)
 	case name == "to_char" && len(f.Args) == 2 && isFloat(w.of(f.Args[0])):
 		w.rename(f, pgcatalog.TranslatedPrefix+"to_char__float")
-	case name == "round" && len(f.Args) == 1 && isFloat(last):
+	case name == "round" && len(f.Args) == 1 && (isFloat(last) || isString(f.Args[0])):
 		w.rename(f, pgcatalog.TranslatedPrefix+"round__even")
 	case name == "concat" || name == "concat_ws":
 		for i, at := range w.arguments(f) {

@@ -67,7 +67,7 @@ func isTelling(x *pg.Node) bool {
 	}
 	c := x.GetAConst()
 	text := c.GetSval().GetSval()
-	return mayRound(c) || isNumeric(x) || strings.HasSuffix(text, " ") || mayBeRounded(text)
+	return mayRound(c) || isNumeric(x) || strings.HasSuffix(text, " ") || mayBeRounded(text) || strings.HasPrefix(text, "{")
 }
 
 // mayRound reports whether a constant may be another number as a real.
@@ -128,8 +128,8 @@ func (w *translation) trimmed(x *pg.Node) {
 // unitedNames are the types that a string may be given in a set operation, as DuckDB has them.
 var unitedNames = map[uint32]string{
 	smallType: "smallint", integerType: "integer", bigintType: "bigint", realType: "real",
-	doubleType: "double precision",
-	dateType:   "date", timestampType: "timestamp", timestampTZType: "timestamptz", intervalType: "interval",
+	doubleType: "double precision", booleanType: "boolean",
+	dateType: "date", timestampType: "timestamp", timestampTZType: "timestamptz", intervalType: "interval",
 }
 
 // unite casts the strings that stand by themselves in one of the queries of a set operation to what the other puts

@@ -42,6 +42,10 @@ func (w *translation) numbers(list []*pg.Node, computed bool) {
 	}
 	t := w.unified(others)
 	for _, x := range list {
+		if arrays[t] {
+			w.arrayLiteral(x, t)
+			continue
+		}
 		if by := w.number(x, t, computed); by != "" {
 			w.replaceString(x.GetAConst(), by)
 		}
@@ -83,11 +87,15 @@ func (w *translation) number(x *pg.Node, t uint32, computed bool) (by string) {
 }
 
 // NumberOf is how a string is written that is of a type of numbers, by its pg_type.oid; empty: as it is. Of a whole
-// number or a numeric it is an error if it is none (22P02), or has no room (22003; 0A000 of a numeric, which has 38
+// number, a numeric or a boolean it is an error if it is none (22P02), or has no room (22003; 0A000 of a numeric, which has 38
 // digits here).
 func NumberOf(text string, t uint32) (by string, failed *sqlerror.Error) {
 	plain := strings.TrimSpace(text)
 	switch t {
+	case booleanType: // how it is written is dialect.Untyped's
+		if _, ok := literal.Truth(text); !ok {
+			return "", sqlerror.New("22P02", "invalid input syntax for type boolean: %q", text)
+		}
 	case smallType, integerType, bigintType:
 		if !wholeString.MatchString(plain) {
 			return "", sqlerror.New("22P02", "invalid input syntax for type %s: %q", shownNames[t], text)

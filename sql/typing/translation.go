@@ -33,6 +33,7 @@ import (
 //	real = 0.1          real = 0.1::double precision    DuckDB compares reals
 //	SELECT 1 UNION SELECT '2'   SELECT 1 UNION SELECT '2'::integer    DuckDB makes texts of both
 //	n = '0.25001'       n = 0.25001                     DuckDB rounds the string to n's digits (numbers.go)
+//	left(s, '2')        left(s, '2'::integer)           DuckDB rounds it, or has no such function (constants.go)
 //	text::int           csm_whole(text, 'integer')::int               DuckDB's rounds '2.7'
 //	t IS NULL           (t.a IS NULL AND t.b IS NULL)   DuckDB's row of NULLs is none
 //	t::text             csm_row(ARRAY[csm_row__field(t.a), …])        DuckDB's is a struct's
@@ -69,6 +70,9 @@ func Translate(sql string, parsed *pg.ParseResult, find Find) (string, edit.List
 			if err := w.mismatchedQuery(q); err != nil {
 				return sql, nil, err
 			}
+		}
+		for _, amount := range []*pg.Node{q.Stmt.GetLimitCount(), q.Stmt.GetLimitOffset()} {
+			w.number(amount, bigintType, false)
 		}
 		w.targets(q, slices.Contains(names.Top, q) && !q.Stored)
 		if q.Left != nil {
@@ -133,6 +137,9 @@ func Needed(parsed *pg.ParseResult) bool {
 		case *pg.Alias:
 			items = append(items, x.Aliasname)
 		case *pg.SelectStmt:
+			if isString(x.LimitCount) || isString(x.LimitOffset) {
+				return true
+			}
 			if x.Op != pg.SetOperation_SETOP_NONE || x != inserted && mayMismatch(x) {
 				return true
 			}
@@ -153,7 +160,7 @@ func Needed(parsed *pg.ParseResult) bool {
 				return true
 			}
 		case *pg.FuncCall:
-			if countsWhole(x) {
+			if countsWhole(x) || mayTakeConstants(x) {
 				return true
 			}
 			name := tree.LastText(x.Funcname)
