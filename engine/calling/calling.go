@@ -1,6 +1,7 @@
 package calling
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -18,11 +19,13 @@ type Record struct {
 	Text    string `json:"text"`    // with the calls
 	// Functions are those that it needs, by their numbers: also those that bodies call.
 	Functions []uint64 `json:"functions"`
+
+	unreadable string // what is kept instead; empty: the rest is it
 }
 
-// Needs reports whether the text needs a function.
+// Needs reports whether the text needs a function (CQ2).
 func (r *Record) Needs(function uint64) bool {
-	return r != nil && slices.Contains(r.Functions, function)
+	return r != nil && (r.unreadable != "" || slices.Contains(r.Functions, function))
 }
 
 // Of is what the columns of a view, or of a materialized one, say of its query; nil: that it calls no function.
@@ -36,8 +39,8 @@ func Of(columns *arrow.Schema) *Record {
 		return nil
 	}
 	r := &Record{}
-	if json.Unmarshal([]byte(text), r) != nil {
-		return nil
+	if json.Unmarshal([]byte(text), r) != nil || r.Text == "" {
+		return &Record{unreadable: text}
 	}
 	return r
 }
@@ -50,7 +53,7 @@ func Mark(columns *arrow.Schema, r *Record) (*arrow.Schema, error) {
 		if err != nil {
 			return nil, err
 		}
-		text = string(data)
+		text = cmp.Or(r.unreadable, string(data))
 	}
 	meta := mark.WithAny(columns.Metadata(), viewKey, text)
 	return arrow.NewSchema(columns.Fields(), &meta), nil

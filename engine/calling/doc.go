@@ -8,6 +8,8 @@
 // # Invariants
 //
 //   - CQ1: the calls name functions and relations with their schemas, as the query names relations.
+//   - CQ2: a record that cannot be read has no text, needs every function, and is kept as it is: what would have to know
+//     it is refused.
 //
 // # Lock order
 //

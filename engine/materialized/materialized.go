@@ -1,6 +1,8 @@
 package materialized
 
 import (
+	"cmp"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
@@ -83,6 +85,9 @@ func Rewrite(tx *catalog.Transaction, view *catalog.View, text string,
 	next := *view
 	next.SQL = text
 	if r := calling.Of(view.Columns); r != nil {
+		if r.Text == "" {
+			return sqlerror.New("XX001", "the calls of the query of %s cannot be read", view.Name)
+		}
 		called := *view
 		called.SQL = r.Text
 		var err error
@@ -115,7 +120,7 @@ func Replace(tx *catalog.Transaction, next *catalog.View) error {
 // Calls is the text of one of Queries with the calls of functions that it has.
 func Calls(view *catalog.View) string {
 	if r := calling.Of(view.Columns); r != nil {
-		return r.Text
+		return cmp.Or(r.Text, view.SQL)
 	}
 	return view.SQL
 }
