@@ -28,7 +28,17 @@ func compares(e *pg.A_Expr) bool {
 			return false
 		}
 	}
-	return isTelling(e.Lexpr) || isTelling(e.Rexpr)
+	return isTelling(e.Lexpr) || isTelling(e.Rexpr) || mayBeText(e.Lexpr) || mayBeText(e.Rexpr)
+}
+
+// mayBeText reports whether a side of a comparison is computed, and may be a text.
+func mayBeText(x *pg.Node) bool {
+	if f := x.GetFuncCall(); f != nil {
+		name := tree.LastText(f.Funcname)
+		return textFunctions[name] || ourTextFunctions[strings.TrimPrefix(name, pgcatalog.TranslatedPrefix)]
+	}
+	_, name := tree.TypeName(x.GetTypeCast().GetTypeName())
+	return x.GetSubLink() != nil || textTypes[name] != 0
 }
 
 func isComparison(e *pg.A_Expr) bool {

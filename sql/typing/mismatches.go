@@ -1,9 +1,12 @@
 package typing
 
 import (
+	"cmp"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/sql/bind"
+	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/tree"
 )
@@ -99,6 +102,64 @@ func matchedTypes(what string, a, b uint32) error {
 		return nil
 	}
 	return sqlerror.New("42804", "%s types %s and %s cannot be matched", what, shownNames[a], shownNames[b])
+}
+
+// comparable are expressions that are compared with the first of them: PostgreSQL has no operator for a text, which is no
+// constant, and a number, a boolean or a point in time. DuckDB reads the text as one, row by row.
+func (w *translation) comparable(list []*pg.Node, op string, at int32) error {
+	for _, x := range list[1:] {
+		if err := w.operatorFor(list[0], op, x, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// operatorFor is the error of two expressions for which there is no operator that compares; nil: there may be one.
+func (w *translation) operatorFor(a *pg.Node, op string, b *pg.Node, at int32) error {
+	return w.noOperator(w.comparedType(a), op, w.comparedType(b), at)
+}
+
+// comparedRows is the same of what is looked for in the rows of a query.
+func (w *translation) comparedRows(s *pg.SubLink, q *bind.Query) error {
+	t, list := w.query(q, 0), q.Stmt.GetTargetList()
+	if t == unknownType || t == 0 && len(list) == 1 && w.isText(list[0].GetResTarget().GetVal()) {
+		t = textType
+	}
+	return w.noOperator(w.comparedType(s.Testexpr), cmp.Or(tree.LastText(s.OperName), "="), t, s.Location)
+}
+
+func (w *translation) noOperator(a uint32, op string, b uint32, at int32) error {
+	if isTextType(a) == isTextType(b) || typeTexts[a] == "" || typeTexts[b] == "" ||
+		!isPlainValue(a) && !isPlainValue(b) {
+		return nil
+	}
+	e := sqlerror.New("42883", "operator does not exist: %s %s %s", typeTexts[a], op, typeTexts[b]).
+		WithHint("No operator matches the given name and argument types. You might need to add explicit type casts.")
+	e.At = edit.Position(w.sql, int(at))
+	return e
+}
+
+func isTextType(t uint32) bool { return t == textType || t == varcharType || t == bpcharType }
+
+func isPlainValue(t uint32) bool {
+	return isNumber(t) && t != unknownType || t == booleanType || isTime(t) || t == intervalType
+}
+
+// comparedType is the type of a side of a comparison, 0 if it is not certain. What a query gives without a type is a
+// text.
+func (w *translation) comparedType(x *pg.Node) uint32 {
+	if x.GetAConst() != nil || x.GetParamRef() != nil || x.GetRowExpr() != nil {
+		return 0
+	}
+	t := w.of(x)
+	switch {
+	case t == unknownType && (x.GetColumnRef() != nil || x.GetSubLink() != nil), t == 0 && w.isText(x):
+		return textType
+	case t == unknownType:
+		return 0
+	}
+	return t
 }
 
 func tooMany(what, name string, available, named int) error {

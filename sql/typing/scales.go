@@ -1,6 +1,7 @@
 package typing
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -318,6 +319,7 @@ func (w *translation) scaledMembers(s *pg.SubLink) {
 		return
 	}
 	q := w.bound.Query(s.Subselect.GetSelectStmt())
+	w.refused = cmp.Or(w.refused, w.comparedRows(s, q))
 	if by := w.number(s.Testexpr, w.query(q, 0), false); by != "" {
 		w.replaceString(s.Testexpr.GetAConst(), by)
 	}

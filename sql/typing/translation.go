@@ -174,7 +174,7 @@ func Needed(parsed *pg.ParseResult) bool {
 				return true
 			}
 		case *pg.SubLink:
-			if isTelling(x.Testexpr) {
+			if x.Testexpr != nil {
 				return true
 			}
 		case *pg.TypeCast:
@@ -246,6 +246,9 @@ func (w *translation) targets(q *bind.Query, shown bool) {
 func (w *translation) node(x *pg.Node) {
 	for _, g := range together(x) {
 		w.numbers(g.nodes, false)
+		if g.op != "" {
+			w.refused = cmp.Or(w.refused, w.comparable(g.nodes, g.op, g.at))
+		}
 	}
 	switch e := x.GetNode().(type) {
 	case *pg.Node_AExpr:
