@@ -16,6 +16,12 @@ import (
 // digits is a DECIMAL(18, 3).
 const numericName = pgcatalog.TranslatedPrefix + "numeric"
 
+// NumericParameterScale is how many digits behind the point a parameter has that is cast to a numeric without digits:
+// it gets its type before its value is known. The product of two has 20 digits before the point.
+const NumericParameterScale = 9
+
+var numericParameter = fmt.Sprintf("DECIMAL(38, %d)", NumericParameterScale)
+
 // cast reads CAST(a AS b), whose a is translated.
 func (r *translation) cast(c *call) {
 	as := r.within(c, "as")
@@ -41,7 +47,11 @@ func (r *translation) cast(c *call) {
 			return
 		}
 	}
-	if alone && isNumeric(kind) && value.Kind != lex.Parameter && !value.Is("null") {
+	switch whole := r.next(value.End()).Start == as.Start; {
+	case !alone || !isNumeric(kind) || whole && value.Is("null"):
+	case whole && value.Kind == lex.Parameter:
+		r.replace(kind.Start, kind.End(), numericParameter)
+	default:
 		r.replace(c.from, c.open.End(), numericName+"(")
 		r.replace(as.Start, kind.End(), "")
 	}
@@ -144,7 +154,11 @@ func (r *translation) castTo(operand lex.Token, start, colons int, kind lex.Toke
 		r.insert(start, textName+"(", opens)
 		r.replace(colons, end, ")")
 	}
-	if alone && isNumeric(kind) && !(whole && (operand.Kind == lex.Parameter || operand.Is("null"))) {
+	switch {
+	case !alone || !isNumeric(kind) || whole && operand.Is("null"):
+	case whole && operand.Kind == lex.Parameter:
+		r.replace(kind.Start, kind.End(), numericParameter)
+	default:
 		r.insert(start, numericName+"(", opens)
 		r.replace(colons, end, ")")
 	}
@@ -162,6 +176,10 @@ func (r *translation) dimensions(operand lex.Token, start, stop int, kind lex.To
 		}
 	}
 	if given == 0 {
+		return ""
+	}
+	if operand.Kind == lex.Parameter && r.next(operand.End()).Start == stop && isNumeric(kind) && r.next(kind.End()).Is("[") {
+		r.replace(kind.Start, kind.End(), numericParameter)
 		return ""
 	}
 	known := r.elementDigits(kind, start, stop)

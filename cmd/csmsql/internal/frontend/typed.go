@@ -13,8 +13,10 @@ import (
 
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/internal/enumeration"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/statement"
 	"github.com/csmsql/csmsql/sql/tree"
 	"github.com/csmsql/csmsql/wire"
@@ -69,6 +71,9 @@ func (s *session) plan(ctx context.Context, text *lex.Text, in string,
 			if changed = rewrite(sql, list); changed.given != sql {
 				text = lex.Client.Text(changed.given)
 			}
+			if changed.open, err = s.openNumerics(in, places); err != nil {
+				return nil, nil, rewriting{}, err
+			}
 		}
 	}
 	st, err := s.engine.PrepareText(ctx, text, in)
@@ -84,6 +89,23 @@ func (s *session) plan(ctx context.Context, text *lex.Text, in string,
 		}
 	}
 	return st, oids, changed, nil
+}
+
+// openNumerics are the parameters that PostgreSQL's text casts to numerics without digits.
+func (s *session) openNumerics(in string, places *parameterPlaces) (map[int32]bool, error) {
+	if places == nil || len(places.open) == 0 {
+		return nil, nil
+	}
+	if in == "" {
+		var err error
+		if in, err = s.engine.Setting(setting.Dialect); err != nil {
+			return nil, err
+		}
+	}
+	if in != engine.DialectPostgres {
+		return nil, nil
+	}
+	return places.open, nil
 }
 
 // named reports whether a statement is PREPARE, whose parameters get their values, and so their types, from EXECUTE.
@@ -126,20 +148,24 @@ func (s *session) withTypes(ctx context.Context, sql, in string, places *paramet
 
 // exactNumerics refuses numerics that a cast to a fixed scale would round.
 func exactNumerics(args []wire.Value, changed rewriting) error {
-	if len(changed.made) == 0 {
-		return nil
-	}
 	for i, arg := range args {
+		scale, cast := numericScale, "double precision"
+		switch {
+		case changed.open[int32(i+1)]:
+			scale, cast = dialect.NumericParameterScale, "numeric(38, 18)"
+		case len(changed.made) == 0:
+			continue
+		}
 		elements := []any{arg.Data}
 		if array, ok := arg.Data.(*pgformat.Array); ok {
 			elements = array.Elements
 		}
 		for _, element := range elements {
 			n, _ := element.(pgformat.Numeric)
-			if _, fraction, _ := strings.Cut(string(n), "."); len(strings.TrimRight(fraction, "0")) > numericScale {
+			if _, fraction, _ := strings.Cut(string(n), "."); len(strings.TrimRight(fraction, "0")) > scale {
 				return &wire.Error{
-					State: "22003", Message: fmt.Sprintf("parameter $%d has more than %d digits after the point", i+1, numericScale),
-					Help: "Cast it in the statement to the type that is meant, for example $1::double precision.",
+					State: "22003", Message: fmt.Sprintf("parameter $%d has more than %d digits after the point", i+1, scale),
+					Help: fmt.Sprintf("Cast it in the statement to the type that is meant, for example $%d::%s.", i+1, cast),
 				}
 			}
 		}
@@ -211,6 +237,7 @@ type replacement struct {
 type rewriting struct {
 	clients, given string
 	made           edit.List
+	open           map[int32]bool // as in parameterPlaces, of PostgreSQL's text
 }
 
 // rewrite makes replacements, in any order.
@@ -221,7 +248,7 @@ func rewrite(sql string, list []replacement) rewriting {
 		edited.Replace(r.start, r.end, r.by)
 	}
 	given, made := edited.Text()
-	return rewriting{sql, given, made}
+	return rewriting{clients: sql, given: given, made: made}
 }
 
 // place makes an error's position one in the client's text.
