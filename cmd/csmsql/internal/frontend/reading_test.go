@@ -206,7 +206,7 @@ var readings = []struct {
 	{sql: "SELECT sum(l_quantity) FROM few WHERE l_orderkey > 5", want: counts{1, 1, 0, 1}},
 	{sql: "SELECT a.k, 'x' FROM fewer a JOIN few b ON a.k = b.l_orderkey", want: counts{1, 1, 0, 1}},
 	{sql: "WITH c AS (SELECT * FROM few) SELECT count(*) FROM c -- to the end", want: counts{1, 1, 0, 1}},
-	{sql: "SELECT /* what */ $tag$a$tag$, l_comment FROM lineitem WHERE l_comment LIKE 'a%'", want: counts{1, 1, 0, 1}},
+	{sql: "SELECT /* what */ $tag$a$tag$, upper(l_comment) FROM lineitem WHERE l_comment LIKE 'a%'", want: counts{1, 1, 0, 1}},
 	// A string that DuckDB has in another spelling is written so, in the tree as in the text.
 	{sql: `SELECT '\x00ff'::bytea, l_orderkey FROM lineitem LIMIT 1`, want: counts{1, 1, 0, 1}},
 	// A cast whose digits PostgreSQL counts otherwise: the client's text, and that in which they are said.
