@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Decision 0055: the kernels run what they can of a table of up to 131,072 rows, with DuckDB's answers; above it is
-// DuckDB's unless nothing is to be computed.
+// Decision 0055: the kernels sum up tables of up to 131,072 rows, with DuckDB's answers; above it is DuckDB's. So is what
+// the kernels would need memory for that is on no account: rows, texts repeated for each row, many expressions.
 func TestSmallTablesNeedNoDuckDB(t *testing.T) {
 	s := session(t, open(t))
 	const smallRows = 131_072
@@ -21,11 +21,10 @@ func TestSmallTablesNeedNoDuckDB(t *testing.T) {
 	for _, sql := range []string{
 		"SELECT count(*) FROM %s WHERE i = 77",
 		"SELECT count(t), min(t), max(n), sum(k), avg(n), sum(i) FROM %s WHERE b AND d < '2021-01-01'",
-		"SELECT i + 1, n * 2, x / 4, t FROM %s WHERE t = 'text 7' AND i < 5000",
-		"SELECT i FROM %s WHERE t LIKE 'text 4%%' AND k IN (1, 2, 3)",
-		"SELECT t, d FROM %s WHERE NOT b OR t IS NULL",
+		"SELECT sum(i * 2), min(x / 4), max(t) FROM %s WHERE x < 5000.5",
+		"SELECT count(*) FROM %s WHERE t LIKE 'text 4%%' AND k IN (1, 2, 3)",
+		"SELECT min(t), max(d) FROM %s WHERE NOT b OR t IS NULL",
 		"SELECT sum(k) FROM %s WHERE i < 0",
-		"SELECT x * 2 FROM %s WHERE x > 3.5 LIMIT 7 OFFSET 2",
 	} {
 		for table, backend := range map[string]string{"small": "Backend: Arrow kernels", "large": "Backend: DuckDB"} {
 			sql := fmt.Sprintf(sql, table)
@@ -36,7 +35,12 @@ func TestSmallTablesNeedNoDuckDB(t *testing.T) {
 			exec(t, s, "RESET csm.backend")
 		}
 	}
-	for _, sql := range []string{"SELECT k, count(*) FROM small GROUP BY k", "SELECT i FROM small ORDER BY i LIMIT 1", "SELECT upper(t) FROM small"} {
+	many := "SELECT sum(i)"
+	for n := range 40 {
+		many += fmt.Sprintf(", sum(i * %d)", n+2)
+	}
+	for _, sql := range []string{many + " FROM small", "SELECT i + 1 FROM small", "SELECT i, 'a text' FROM small", "SELECT max('a text') FROM small",
+		"SELECT count(*) FROM small WHERE t = 'a text'", "SELECT k, count(*) FROM small GROUP BY k", "SELECT i FROM small ORDER BY i LIMIT 1", "SELECT upper(t) FROM small"} {
 		require.Contains(t, strings.Join(rows(t, s, "EXPLAIN "+sql), "\n"), "Backend: DuckDB", sql)
 	}
 }

@@ -185,8 +185,40 @@ func (q *Query) Constant() bool { return q != nil && q.Table == nil }
 // smallRows is up to how many rows of a table DuckDB's planning alone takes longer than the kernels' whole work.
 const smallRows = 1 << 17
 
-// Small reports whether the query reads a table so small that the kernels are done before DuckDB would have planned.
-func (q *Query) Small() bool { return q.Table != nil && q.Table.TableRows <= smallRows }
+// smallExpressions bounds the arrays that a query of a small table may need at once.
+const smallExpressions = 32
+
+// Small reports whether the query sums up a table so small that the kernels are done before DuckDB would have planned.
+// What it takes meanwhile is bounded: no account has it. So it gives one row, and repeats no text for each row.
+func (q *Query) Small() bool {
+	if q.Table == nil || !q.Aggregated || q.Table.TableRows > smallRows {
+		return false
+	}
+	left := smallExpressions
+	for _, a := range q.Aggregates {
+		if !a.Argument.light(&left) {
+			return false
+		}
+	}
+	return q.Filter.light(&left)
+}
+
+// light counts the expressions, and reports whether there are few enough of them and none is a text that is the same
+// for all rows.
+func (e *Expr) light(left *int) bool {
+	if e == nil {
+		return true
+	}
+	if *left--; *left < 0 || e.Type.Kind == KindVarchar && e.Op != OpColumn {
+		return false
+	}
+	for _, arg := range e.Args {
+		if !arg.light(left) {
+			return false
+		}
+	}
+	return true
+}
 
 // Lookup reports whether the query looks for rows by cheap comparisons, whatever it computes of them: few are left of
 // many.
