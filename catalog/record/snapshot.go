@@ -47,7 +47,7 @@ const (
 	maxSnapshotRegions = 1 << 12
 )
 
-// snapshotPlain is up to what size a partial snapshot is worth nothing less.
+// snapshotPlain is up to what size a partial snapshot is not worth compressing.
 const snapshotPlain = 512
 
 // Encode writes the record in its wire format. A partial one has little but the names, the views and the regions of

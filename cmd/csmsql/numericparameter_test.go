@@ -33,13 +33,16 @@ func TestNumericParameters(t *testing.T) {
 		require.NoError(t, err, c.sql)
 		require.Equal(t, c.want, got, c.sql)
 	}
-	for _, oid := range []uint32{0, pgtype.NumericOID} {
+	for _, oid := range []uint32{0, pgtype.NumericOID, pgtype.TextOID} {
 		_, err = ask(oid, "SELECT $1::numeric", "0.1234567891")
 		require.Contains(t, state(t, err, "22003").Message, "parameter $1 has more than 9 digits after the point")
 	}
+	got, err := ask(pgtype.TextOID, "SELECT $1 || (1 + $1::numeric(38, 20))::text", "0.12345678901234567890")
+	require.NoError(t, err, "a text has as many digits as it likes")
+	require.Equal(t, "0.123456789012345678901.12345678901234567890", got)
 	_, err = conn.Exec(ctx, "SET csm.dialect = 'duckdb'")
 	require.NoError(t, err)
-	got, err := ask(0, "SELECT $1::numeric", "0.1234567891")
+	got, err = ask(0, "SELECT $1::numeric", "0.1234567891")
 	require.NoError(t, err)
 	require.Equal(t, "0.123", got, "DuckDB's own")
 }

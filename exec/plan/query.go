@@ -189,14 +189,15 @@ const smallRows = 1 << 17
 const smallExpressions = 32
 
 // Small reports whether the query sums up a table so small that the kernels are done before DuckDB would have planned.
-// What it takes meanwhile is bounded: no account has it. So it gives one row, and repeats no text for each row.
+// What it takes meanwhile is bounded, for no account has it: it gives one row, copies no texts or lists of the rows that
+// a filter leaves, and repeats no text for each row.
 func (q *Query) Small() bool {
 	if q.Table == nil || !q.Aggregated || q.Table.TableRows > smallRows {
 		return false
 	}
 	left := smallExpressions
 	for _, a := range q.Aggregates {
-		if !a.Argument.light(&left) {
+		if x := a.Argument; x != nil && (x.Type.Kind == KindVarchar || x.Type.Kind == KindOther || !x.light(&left)) {
 			return false
 		}
 	}

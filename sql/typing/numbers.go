@@ -87,8 +87,8 @@ func (w *translation) number(x *pg.Node, t uint32, computed bool) (by string) {
 }
 
 // NumberOf is how a string is written that is of a type of numbers, by its pg_type.oid; empty: as it is. Of a whole
-// number, a numeric or a boolean it is an error if it is none (22P02), or has no room (22003; 0A000 of a numeric, which has 38
-// digits here).
+// number, a numeric or a boolean it is an error if it is none (22P02), or has no room (22003; 0A000 of a numeric, which
+// has 38 digits here).
 func NumberOf(text string, t uint32) (by string, failed *sqlerror.Error) {
 	plain := strings.TrimSpace(text)
 	switch t {

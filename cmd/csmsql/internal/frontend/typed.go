@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/literal"
 	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/statement"
 	"github.com/csmsql/csmsql/sql/tree"
@@ -150,8 +151,9 @@ func (s *session) withTypes(ctx context.Context, sql, in string, places *paramet
 func exactNumerics(args []wire.Value, changed rewriting) error {
 	for i, arg := range args {
 		scale, cast := numericScale, "double precision"
+		open := changed.open[int32(i+1)]
 		switch {
-		case changed.open[int32(i+1)]:
+		case open:
 			scale, cast = dialect.NumericParameterScale, "numeric(38, 18)"
 		case len(changed.made) == 0:
 			continue
@@ -161,8 +163,16 @@ func exactNumerics(args []wire.Value, changed rewriting) error {
 			elements = array.Elements
 		}
 		for _, element := range elements {
-			n, _ := element.(pgformat.Numeric)
-			if _, fraction, _ := strings.Cut(string(n), "."); len(strings.TrimRight(fraction, "0")) > scale {
+			var text string
+			switch x := element.(type) {
+			case pgformat.Numeric:
+				text = string(x)
+			case string:
+				if open { // the client has declared a text, and has it cast
+					text = x
+				}
+			}
+			if _, fraction, _ := literal.Number(text); len(strings.TrimRight(fraction, "0")) > scale {
 				return &wire.Error{
 					State: "22003", Message: fmt.Sprintf("parameter $%d has more than %d digits after the point", i+1, scale),
 					Help: fmt.Sprintf("Cast it in the statement to the type that is meant, for example $%d::%s.", i+1, cast),
