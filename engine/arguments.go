@@ -16,7 +16,7 @@ func (st *Statement) arguments(args []any) ([]any, error) {
 	if err != nil || st.elsewhere != nil {
 		return out, err // the worker does the rest
 	}
-	return dialect.Arguments(st.params, out)
+	return dialect.Arguments(st.parsed.Text, st.params, out)
 }
 
 // source is a text with what is known of it, if it is the statement's.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Statements with parameters are split like others, prepared once and run with values of many types.
@@ -126,4 +127,36 @@ func TestTemporaryTablesTakeParameters(t *testing.T) {
 		require.ErrorContains(t, err, "ON COMMIT DROP or DELETE ROWS is not supported")
 	}
 	exec(t, s, "CREATE TEMP TABLE u ON COMMIT PRESERVE ROWS AS SELECT 1")
+}
+
+// A parameter that is cast to a numeric without digits keeps all of its digits, or is an error. EXECUTE knows them.
+func TestParametersOfNumerics(t *testing.T) {
+	s := session(t, open(t))
+	exec(t, s, "SET csm.dialect = 'postgres'")
+	const sql = "SELECT CAST($1::numeric AS text)"
+	for _, c := range []struct {
+		value any
+		want  string
+	}{
+		{0.1 + 0.2, "0.300000000"}, {float32(0.1), "0.100000000"}, {12345678901234.5, "12345678901234.500000000"},
+		{"1.5", "1.500000000"}, {duckdb.Decimal("0.123456789000"), "0.123456789"}, {int64(7), "7.000000000"},
+		{1e20, "100000000000000000000.000000000"}, {nil, "(null)"},
+	} {
+		require.Equal(t, []string{c.want}, rows(t, s, sql, c.value), "%v", c.value)
+	}
+	for _, value := range []any{1.0 / 3, 1e-10, "0.1234567891", duckdb.Decimal("0.1234567891")} {
+		_, err := s.Query(t.Context(), sql, value)
+		require.Equal(t, "22003", sqlerror.State(err), "%v: %v", value, err)
+	}
+	_, err := s.Query(t.Context(), "SELECT $1::numeric[]", "[1,0.1234567891]")
+	require.Equal(t, "22003", sqlerror.State(err))
+	exec(t, s, "PREPARE p AS "+sql)
+	for argument, want := range map[string]string{
+		"0.12345678901": "0.12345678901", "'0.12345678901'": "0.12345678901", "1::float8 / 3": "0.333333333333333",
+		"1.50 * 1.50": "2.2500", "7": "7", "NULL": "(null)",
+	} {
+		require.Equal(t, []string{want}, rows(t, s, "EXECUTE p("+argument+")"), argument)
+	}
+	exec(t, s, "SET csm.dialect = 'duckdb'")
+	require.Equal(t, []string{"0.333"}, rows(t, s, sql, 1.0/3), "DuckDB's own")
 }

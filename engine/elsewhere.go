@@ -156,7 +156,7 @@ func (st *Statement) readElsewhere(ctx context.Context, args []any) (*Rows, erro
 // readHere plans and runs the query in the node after all.
 func (st *Statement) readHere(ctx context.Context, args []any) (*Rows, error) {
 	st.elsewhere, st.run = nil, st.read
-	args, err := dialect.Arguments(st.params, args)
+	args, err := dialect.Arguments(st.parsed.Text, st.params, args)
 	if err != nil {
 		return nil, err
 	}

@@ -192,7 +192,7 @@ func (s *Session) executed(ctx context.Context, head *statement.Execute) (string
 			values[i] = constants[k]
 		}
 	}
-	return x.Text(values), nil
+	return x.Text(values)
 }
 
 // evaluate asks for the values of expressions, and writes each as a constant of its type.

@@ -37,7 +37,12 @@ func TestNumericParameters(t *testing.T) {
 		_, err = ask(oid, "SELECT $1::numeric", "0.1234567891")
 		require.Contains(t, state(t, err, "22003").Message, "parameter $1 has more than 9 digits after the point")
 	}
-	got, err := ask(pgtype.TextOID, "SELECT $1 || (1 + $1::numeric(38, 20))::text", "0.12345678901234567890")
+	_, err = ask(pgtype.Float8OID, "SELECT $1::numeric", "0.3333333333333333")
+	require.Contains(t, state(t, err, "22003").Message, "parameter $1 has more than 9 digits after the point")
+	got, err := ask(pgtype.Float8OID, "SELECT $1::numeric", "0.30000000000000004")
+	require.NoError(t, err)
+	require.Equal(t, "0.300000000", got)
+	got, err = ask(pgtype.TextOID, "SELECT $1 || (1 + $1::numeric(38, 20))::text", "0.12345678901234567890")
 	require.NoError(t, err, "a text has as many digits as it likes")
 	require.Equal(t, "0.123456789012345678901.12345678901234567890", got)
 	_, err = conn.Exec(ctx, "SET csm.dialect = 'duckdb'")

@@ -47,18 +47,22 @@ func (n *Statement) Execute(head *statement.Execute) (*Execution, error) {
 }
 
 // Text is the statement's text with values in place of its parameters.
-func (x *Execution) Text(values []string) string {
+func (x *Execution) Text(values []string) (string, error) {
 	if len(x.Arguments) == 0 {
-		return x.Query
+		return x.Query, nil
 	}
-	text, _ := dialect.ReplaceTokens(x.Query, func(token string, _ int) (string, bool) {
+	text, err := dialect.WithNumerics(x.Query, values)
+	if err != nil {
+		return "", err
+	}
+	text, _ = dialect.ReplaceTokens(text, func(token string, _ int) (string, bool) {
 		i := dialect.ParameterIndex(token)
 		if i < 0 || i >= len(values) {
 			return "", false
 		}
 		return values[i], true
 	})
-	return text
+	return text, nil
 }
 
 // Values are the arguments as they stand in the statement that is run: constants of the parameters' types. What is not

@@ -68,8 +68,43 @@ func TestExecute(t *testing.T) {
 // Values stand where parameters stood, and nowhere else.
 func TestText(t *testing.T) {
 	x := &prepared.Execution{Query: "SELECT $2, '$1', $1 -- $1", Arguments: []string{"1", "2"}}
-	require.Equal(t, "SELECT b, '$1', a -- $1", x.Text([]string{"a", "b"}))
-	require.Equal(t, x.Query, (&prepared.Execution{Query: x.Query}).Text(nil))
+	got, err := x.Text([]string{"a", "b"})
+	require.NoError(t, err)
+	require.Equal(t, "SELECT b, '$1', a -- $1", got)
+	got, err = (&prepared.Execution{Query: x.Query}).Text(nil)
+	require.NoError(t, err)
+	require.Equal(t, x.Query, got)
+}
+
+// A numeric without digits has those of its value.
+func TestTextOfNumerics(t *testing.T) {
+	const query = "SELECT csm_numeric__parameter($1::DECIMAL(38, 9)), $1::DECIMAL(38, 9)"
+	for value, want := range map[string]string{
+		"(0.12345678901)":                           "'0.12345678901'::DECIMAL(38, 11)",
+		"(-1.50)":                                   "'-1.50'::DECIMAL(38, 2)",
+		"CAST('0.30000000000000004' AS DOUBLE)":     "'0.3'::DECIMAL(38, 1)",
+		"CAST('1e-12' AS DOUBLE)":                   "'0.000000000001'::DECIMAL(38, 12)",
+		"CAST('0.1234' AS DECIMAL(11, 10))":         "'0.1234'::DECIMAL(38, 4)",
+		"CAST(5 AS INTEGER)":                        "'5'::DECIMAL(38, 0)",
+		"CAST(('0.1234567890123') AS text)":         "'0.1234567890123'::DECIMAL(38, 13)",
+		"CAST(NULL AS INTEGER)":                     "csm_numeric__parameter(CAST(NULL AS INTEGER)::DECIMAL(38, 9))",
+		"CAST('x' AS VARCHAR)":                      "csm_numeric__parameter(CAST('x' AS VARCHAR)::DECIMAL(38, 9))",
+		"(12345678901234567890123456789.123456789)": "'12345678901234567890123456789.123456789'::DECIMAL(38, 9)",
+	} {
+		x := &prepared.Execution{Query: query, Arguments: []string{"1"}}
+		got, err := x.Text([]string{value})
+		require.NoError(t, err, value)
+		require.Equal(t, "SELECT "+want+", "+value+"::DECIMAL(38, 9)", got, value)
+	}
+	x := &prepared.Execution{Query: query, Arguments: []string{"1"}}
+	_, err := x.Text([]string{"(12345678901234567890123456789.1234567891)"})
+	require.Equal(t, "0A000", sqlerror.State(err))
+	x.Query = "SELECT csm_numeric__parameter($1::DECIMAL(38, 9)[])"
+	got, err := x.Text([]string{"CAST('[0.12345678901]' AS DECIMAL(11, 11)[])"})
+	require.NoError(t, err)
+	_, err = x.Text([]string{"('{1,0.12345678901}')"})
+	require.Equal(t, "22003", sqlerror.State(err))
+	require.Equal(t, "SELECT csm_numeric__array(CAST('[0.12345678901]' AS DECIMAL(11, 11)[]))", got)
 }
 
 // What is plainly a constant of its type stands in the statement; DuckDB is asked for everything else.

@@ -16,12 +16,6 @@ import (
 // digits is a DECIMAL(18, 3).
 const numericName = pgcatalog.TranslatedPrefix + "numeric"
 
-// NumericParameterScale is how many digits behind the point a parameter has that is cast to a numeric without digits:
-// it gets its type before its value is known. The product of two has 20 digits before the point.
-const NumericParameterScale = 9
-
-var numericParameter = fmt.Sprintf("DECIMAL(38, %d)", NumericParameterScale)
-
 // cast reads CAST(a AS b), whose a is translated.
 func (r *translation) cast(c *call) {
 	as := r.within(c, "as")
@@ -33,6 +27,12 @@ func (r *translation) cast(c *call) {
 	r.bits(kind)
 	alone := r.next(kind.End()).Start == c.closing
 	end := r.typeName(kind)
+	if value.Kind == lex.Parameter && r.next(value.End()).Start == as.Start && r.isOpenNumeric(kind, end) &&
+		r.next(end).Start == c.closing {
+		r.replace(c.from, c.open.End(), numericParameterName+"(")
+		r.replace(as.Start, kind.End(), numericParameterType)
+		return
+	}
 	if macro := r.dimensions(value, value.Start, as.Start, kind, end); macro != "" && r.next(end).Start == c.closing {
 		r.replace(c.from, c.open.End(), macro+"(")
 		r.replace(as.Start, end, "")
@@ -47,11 +47,7 @@ func (r *translation) cast(c *call) {
 			return
 		}
 	}
-	switch whole := r.next(value.End()).Start == as.Start; {
-	case !alone || !isNumeric(kind) || whole && value.Is("null"):
-	case whole && value.Kind == lex.Parameter:
-		r.replace(kind.Start, kind.End(), numericParameter)
-	default:
+	if alone && isNumeric(kind) && !(r.next(value.End()).Start == as.Start && value.Is("null")) {
 		r.replace(c.from, c.open.End(), numericName+"(")
 		r.replace(as.Start, kind.End(), "")
 	}
@@ -132,6 +128,11 @@ func (r *translation) castTo(operand lex.Token, start, colons int, kind lex.Toke
 	alone := end == kind.End()
 	r.float(kind)
 	r.bits(kind)
+	if whole && operand.Kind == lex.Parameter && r.isOpenNumeric(kind, end) {
+		r.insert(start, numericParameterName+"(", opens)
+		r.replace(colons, end, numericParameterType+r.sql[kind.End():end]+")")
+		return end
+	}
 	if macro := r.dimensions(operand, start, colons, kind, end); macro != "" {
 		r.insert(start, macro+"(", opens)
 		r.replace(colons, end, ")")
@@ -154,11 +155,7 @@ func (r *translation) castTo(operand lex.Token, start, colons int, kind lex.Toke
 		r.insert(start, textName+"(", opens)
 		r.replace(colons, end, ")")
 	}
-	switch {
-	case !alone || !isNumeric(kind) || whole && operand.Is("null"):
-	case whole && operand.Kind == lex.Parameter:
-		r.replace(kind.Start, kind.End(), numericParameter)
-	default:
+	if alone && isNumeric(kind) && !(whole && operand.Is("null")) {
 		r.insert(start, numericName+"(", opens)
 		r.replace(colons, end, ")")
 	}
@@ -176,10 +173,6 @@ func (r *translation) dimensions(operand lex.Token, start, stop int, kind lex.To
 		}
 	}
 	if given == 0 {
-		return ""
-	}
-	if operand.Kind == lex.Parameter && r.next(operand.End()).Start == stop && isNumeric(kind) && r.next(kind.End()).Is("[") {
-		r.replace(kind.Start, kind.End(), numericParameter)
 		return ""
 	}
 	known := r.elementDigits(kind, start, stop)

@@ -71,9 +71,12 @@ func (u Untyped) Spelled(params []duckdb.ParameterType) (Source, error) {
 	return u.in.withStrings(by), nil
 }
 
-// Arguments are values of parameters whose texts are in the spelling that DuckDB reads.
-func Arguments(types []duckdb.ParameterType, args []any) ([]any, error) {
+// Arguments are values of a text's parameters whose texts are in the spelling that DuckDB reads.
+func Arguments(in string, types []duckdb.ParameterType, args []any) ([]any, error) {
 	out := slices.Clone(args)
+	if err := exactNumerics(in, out); err != nil {
+		return nil, err
+	}
 	for i, value := range args {
 		text, ok := value.(string)
 		if !ok || i >= len(types) {

@@ -177,5 +177,5 @@ func isNumeric(x *pg.Node) bool {
 		return namedTypes[name] == numericType
 	}
 	name := tree.LastText(x.GetFuncCall().GetFuncname())
-	return name == "csm_numeric" || name == "csm_numeric__exact"
+	return name == "csm_numeric" || name == "csm_numeric__exact" || name == "csm_numeric__parameter"
 }

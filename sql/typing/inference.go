@@ -334,7 +334,7 @@ func (n *inference) call(f *pg.FuncCall) uint32 {
 		if len(f.Args) < 3 {
 			return first()
 		}
-	case "csm_array_cat", "csm_array_remove", "csm_array_replace", "csm_trim_array", "array_append":
+	case "csm_numeric__parameter", "csm_array_cat", "csm_array_remove", "csm_array_replace", "csm_trim_array", "array_append":
 		return first()
 	case "csm_array_positions":
 		return arraysOf[integerType]

@@ -134,7 +134,8 @@ func (n *inference) decimalCall(f *pg.FuncCall) (d decimal, ok bool) {
 		}
 		d, ok = first()
 		return capped(decimalMost, d.fraction), ok
-	case "min", "max", "any_value", "first_value", "last_value", "nth_value", "lag", "lead", "abs", "csm_numeric", "csm_numeric__exact":
+	case "min", "max", "any_value", "first_value", "last_value", "nth_value", "lag", "lead", "abs", "csm_numeric", "csm_numeric__exact",
+		"csm_numeric__parameter":
 		return first()
 	case "ceil", "ceiling", "floor", "round", "trunc":
 		if len(f.Args) == 1 {

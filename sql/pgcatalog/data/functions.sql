@@ -280,6 +280,8 @@ CREATE MACRO pg_session.csm_jsonb_object_keys(x) AS CASE coalesce(json_type(CAST
 CREATE MACRO pg_session.csm_numeric(x VARCHAR) AS CAST(x AS DOUBLE), (x) AS x + CAST(0 AS DECIMAL(1, 0));
 -- Of an aggregate DuckDB chooses the first of the two, whatever its type is; so typing.Translate calls this one of a number.
 CREATE MACRO pg_session.csm_numeric__exact(x) AS x + CAST(0 AS DECIMAL(1, 0));
+-- Tells a parameter that is cast to a numeric without digits from others.
+CREATE MACRO pg_session.csm_numeric__parameter(x) AS x;
 -- The elements of an array as numerics of as many digits as they have. A text is one of a double precision, which has fifteen digits.
 CREATE MACRO pg_compat.double_text(x) AS CASE WHEN strlen(x) > 15 AND strlen(regexp_replace(x, '^[^1-9]*|[eE].*$|[^0-9]', '', 'g')) > 15
   THEN error('0A000: numeric[] of a text of more than 15 digits is not supported: "' || x || '"; write numeric(p, s)[]') ELSE x END;
