@@ -62,6 +62,18 @@ func (s *Session) relieve() bool {
 	return true
 }
 
+// computing is what the Arrow kernels allocate by for the session. A plan that it can do without makes room for the first
+// rows; later ones come while other goroutines compute.
+func (s *Session) computing() *account.Allocator {
+	mem := s.account.Allocator(account.Computed)
+	for first := min(firstRows, s.account.Most()/8); mem.Fits(first) != nil && s.relieve(); {
+	}
+	return mem
+}
+
+// firstRows is what some columns of a thousand rows take.
+const firstRows = 64 << 10
+
 // spare reports whether the statement has a plan that it can do without, which makes room: it is charged.
 func (st *Statement) spare() bool {
 	return st.plan != nil && st.planBytes > 0 && st.planText != "" && st.planned == nil

@@ -549,51 +549,26 @@ func (q *query) leaveKernels(ctx context.Context, v *snapshot.View) error {
 }
 
 func (q *query) executeCompute(ctx context.Context, v *snapshot.View, args []any) (*Rows, error) {
-	e := q.session.engine
-	read := q.session.readings() // several results of one plan may be open
+	e, s := q.session.engine, q.session
+	read := s.readings() // several results of one plan may be open
 	read.Begin()
 	held := lease.NewBatches(e.reader, v.Lease.Hold())
-	table := &kernel.Table{
-		Node: e.node, Reader: e.reader, Read: read, Held: held, Facts: q.source, Zones: &e.zonemaps, Without: q.Without, Threads: e.config.Threads,
-	}
-	reader, err := table.Run(ctx, q.compute, args)
-	if err != nil {
-		held.Close()
-		return nil, v.Lease.ErrorOr(read.Blame(ctx, err), read)
-	}
-	rows := &Rows{schema: q.schema, volume: read.Volume(), changes: q.Own}
 	l := held.Lease
 	trustworthy := func() error { return e.trustworthy(ctx, q.Faults, read, l) }
 	inPlace := l.Check == nil && !q.Own && (q.source == nil || !q.compute.Table.Relation.Numbered) // those are kept
+	table := &kernel.Table{
+		Node: e.node, Reader: e.reader, Read: read, Held: held, Facts: q.source, Zones: &e.zonemaps, Without: q.Without, Threads: e.config.Threads,
+		Memory: s.computing(), Copied: !inPlace, Schema: q.schema, Trust: trustworthy,
+	}
+	run, err := table.Open(ctx, q.compute, args)
+	if err != nil {
+		return nil, err
+	}
+	rows := &Rows{schema: q.schema, volume: read.Volume(), changes: q.Own, fetch: run.Next}
 	if inPlace {
 		rows.inPlace = trustworthy
 	}
-	rows.fetch = func(context.Context) (arrow.RecordBatch, error) {
-		if !reader.Next() {
-			if err := reader.Err(); err != nil {
-				return nil, l.ErrorOr(read.Blame(ctx, err), read)
-			}
-			if lost := trustworthy(); lost != nil {
-				return nil, lost
-			}
-			return nil, io.EOF
-		}
-		narrow := conform.Decimals(reader.RecordBatch(), q.schema)
-		batch, err := narrow, error(nil)
-		if !inPlace {
-			batch, err = conform.Detach(ctx, narrow, q.schema)
-		}
-		if err != nil {
-			return nil, l.ErrorOr(err, read)
-		}
-		if lost := trustworthy(); lost != nil {
-			batch.Release()
-			return nil, lost
-		}
-		return batch, nil
-	}
-	rows.onClose(held.Close)
-	rows.onClose(reader.Release)
+	rows.onClose(run.Close)
 	return rows, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/budget"
@@ -114,7 +115,7 @@ func (r *Rows) nextOwned(ctx context.Context) (arrow.RecordBatch, error) {
 		return batch, err
 	}
 	defer batch.Release()
-	owned, err := conform.Copy(batch, batch.Schema())
+	owned, err := conform.Copy(memory.DefaultAllocator, batch, batch.Schema())
 	if err != nil {
 		return nil, err
 	}

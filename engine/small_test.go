@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Decision 0055: the kernels sum up tables of up to 131,072 rows, with DuckDB's answers; above it is DuckDB's. So is what
-// the kernels would need memory for that is on no account: rows, texts repeated for each row, many expressions.
+// Decision 0055: the kernels read tables of up to 131,072 rows, with DuckDB's answers; above it is DuckDB's. So is what
+// the kernels would need more memory for than DuckDB: texts repeated for each row, lists of some rows, many expressions.
 func TestSmallTablesNeedNoDuckDB(t *testing.T) {
 	s := session(t, open(t))
 	const smallRows = 131_072
@@ -27,6 +27,10 @@ func TestSmallTablesNeedNoDuckDB(t *testing.T) {
 		"SELECT min(k), max(d) FROM %s WHERE NOT b OR t IS NULL",
 		"SELECT sum(k) FROM %s WHERE i < 0",
 		"SELECT count(h), count(b) FROM %s WHERE l IS NOT NULL AND i < 100",
+		"SELECT max(t), min(t), count(y) FROM %s WHERE i > 5",
+		"SELECT i + 1, t, n * 2, l, y FROM %s",
+		"SELECT t, i FROM %s WHERE t LIKE 'text 1%%' OR b IS NULL",
+		"SELECT h, d, k / 2, y FROM %s WHERE x / 2 > 500",
 	} {
 		for table, backend := range map[string]string{"small": "Backend: Arrow kernels", "large": "Backend: DuckDB"} {
 			sql := fmt.Sprintf(sql, table)
@@ -41,9 +45,67 @@ func TestSmallTablesNeedNoDuckDB(t *testing.T) {
 	for n := range 40 {
 		many += fmt.Sprintf(", sum(i * %d)", n+2)
 	}
-	for _, sql := range []string{many + " FROM small", "SELECT i + 1 FROM small", "SELECT i, 'a text' FROM small", "SELECT max('a text') FROM small",
-		"SELECT count(*) FROM small WHERE t = 'a text'", "SELECT max(t) FROM small WHERE i > 5", "SELECT count(l) FROM small WHERE i > 5",
-		"SELECT count(y) FROM small WHERE i > 5", "SELECT k, count(*) FROM small GROUP BY k", "SELECT i FROM small ORDER BY i LIMIT 1", "SELECT upper(t) FROM small"} {
+	for _, sql := range []string{many + " FROM small", "SELECT i, 'a text' FROM small", "SELECT max('a text') FROM small",
+		"SELECT count(*) FROM small WHERE t = 'a text'", "SELECT count(l) FROM small WHERE i > 5", "SELECT i + 1, l FROM small WHERE i > 5",
+		"SELECT k, count(*) FROM small GROUP BY k", "SELECT i FROM small ORDER BY i LIMIT 1", "SELECT upper(t) FROM small"} {
 		require.Contains(t, strings.Join(rows(t, s, "EXPLAIN "+sql), "\n"), "Backend: DuckDB", sql)
 	}
+}
+
+// KE3: what cursors of the kernels hold is charged to their session, shown, refused beyond its share, and given back; so
+// are copies of what the session's own transaction wrote.
+func TestComputedRowsAreCharged(t *testing.T) {
+	e := open(t)
+	s, other := session(t, e), session(t, e)
+	exec(t, s, "CREATE TABLE small AS SELECT i, i % 10 AS k, 'text ' || i AS t FROM range(100000) r(i)")
+	const shown = "SELECT count(*), coalesce(sum(bytes), 0) FROM csm.memory WHERE kind = 'computed'"
+	held := func() (bytes int64) {
+		_, err := fmt.Sscanf(rows(t, other, shown)[0], "1|%d", &bytes)
+		if err != nil {
+			require.Equal(t, []string{"0|0"}, rows(t, other, shown))
+		}
+		return bytes
+	}
+	for _, test := range []struct {
+		sql   string
+		least int64
+	}{
+		{"SELECT i + 1, k * 2 FROM small", 2 * 16384 * 8},
+		{"SELECT i, t FROM small WHERE k < 9", 50_000 * 24},
+	} {
+		exec(t, s, "BEGIN")
+		exec(t, s, "SET LOCAL csm.session_memory = '8MB'")
+		one := int64(0)
+		for n := 1; ; n++ {
+			require.Less(t, n, 100, "%s: nothing is refused", test.sql)
+			cursor := fmt.Sprintf("c%d", n)
+			exec(t, s, "DECLARE "+cursor+" CURSOR FOR "+test.sql)
+			got, err := tryRows(s, "FETCH 1 FROM "+cursor)
+			if err != nil {
+				requireState(t, "53200", err)
+				require.Greater(t, n, 2, test.sql)
+				break
+			}
+			require.Len(t, got, 1)
+			if n == 1 {
+				one = held()
+				require.GreaterOrEqual(t, one, test.least, test.sql)
+			}
+			require.GreaterOrEqual(t, held(), int64(n)*one*9/10, test.sql)
+			require.LessOrEqual(t, held(), int64(8<<20), test.sql)
+		}
+		exec(t, s, "ROLLBACK")
+		require.Zero(t, held(), test.sql)
+	}
+
+	exec(t, s, "BEGIN")
+	exec(t, s, "CREATE TABLE own AS FROM small")
+	exec(t, s, "DECLARE c CURSOR FOR SELECT i, t FROM own")
+	require.Equal(t, []string{"0|text 0"}, rows(t, s, "FETCH 1 FROM c"))
+	require.Greater(t, held(), int64(16_384*16))
+	require.Less(t, held(), int64(4<<20), "a part of the rows is copied at once")
+	require.Len(t, rows(t, s, "FETCH ALL FROM c"), 99_999)
+	exec(t, s, "CLOSE c")
+	require.Zero(t, held())
+	exec(t, s, "ROLLBACK")
 }

@@ -27,6 +27,7 @@ const (
 	Overdue   = "overdue"   // texts and arguments of a statement that goes on though its client was answered
 	Listening = "listening" // channels
 	Parsing   = "parsing"   // trees of a text while it is planned (TakeBriefly)
+	Computed  = "computed"  // rows of the Arrow kernels
 )
 
 // Node is the account of a node. Safe for concurrent use.
@@ -265,7 +266,7 @@ func (s *Session) exhausted(kind string, bytes int64, whose string, now balance)
 var plural = map[string]string{
 	Statement: "prepared statements", Plan: "plans", Copy: "rows of COPY", Setting: "settings", Savepoint: "savepoints",
 	Changes: "the changes of a transaction", Listening: "channels of LISTEN",
-	Facts: "facts of tables", Overdue: "overdue statements", Parsing: "parsing", Returning: "rows of RETURNING", Connected: "another session",
+	Facts: "facts of tables", Overdue: "overdue statements", Parsing: "parsing", Computed: "computed rows", Returning: "rows of RETURNING", Connected: "another session",
 	"message": "messages", "portal": "portals", "answer": "answers", "connection": "connections", "notice": "notices",
 }
 

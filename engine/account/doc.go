@@ -8,7 +8,7 @@
 //	       │ session A: message 3, plan 9 │ session B: copy 8 │      free     │
 //
 // A caller that is about to keep bytes for a client takes them first, and gives them back when they are gone. Nothing
-// is allocated here.
+// is allocated here but by an Allocator, which does both for arrays.
 //
 // # Words
 //
@@ -32,11 +32,14 @@
 //   - A3: what is refused changes nothing.
 //   - A4: a session gives back no more of a kind than it took, and a closed one holds nothing.
 //   - A5: what is used is never above the room: the source gives before, and has back after.
+//   - A6: what an allocator's arrays take is charged from before they are made until the last is released; above that is
+//     at most what is allocated between a refusal and the next look at Refused, none of which came from Try.
 //
 // # Locks
 //
 //	Node.moving             held while the source is asked
 //	Node.checking, Node.mu  which sessions there are
+//	Allocator.mu            what its arrays take, which come and go in several goroutines
 //	  Session.mu            its charges; two are held only by the check of a build with invariants
 //	    Node.balance        the sums, replaced by compare-and-swap
 //

@@ -21,7 +21,7 @@ func Batch(batch arrow.RecordBatch, schema *arrow.Schema) (arrow.RecordBatch, er
 	defer batch.Release()
 	columns := make([]arrow.Array, batch.NumCols())
 	for i, c := range batch.Columns() {
-		out, err := Array(c, schema.Field(i).Type)
+		out, err := shown(memory.DefaultAllocator, c, schema.Field(i).Type)
 		if err != nil {
 			return nil, err
 		}
@@ -31,33 +31,34 @@ func Batch(batch arrow.RecordBatch, schema *arrow.Schema) (arrow.RecordBatch, er
 	return array.NewRecordBatch(schema, columns, batch.NumRows()), nil
 }
 
-// Array is an array of the same values under a type. The caller releases it; a stays the caller's.
-func Array(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
+// shown is an array of the same values under a type. The caller releases it; a stays the caller's.
+func shown(mem memory.Allocator, a arrow.Array, want arrow.DataType) (arrow.Array, error) {
 	if arrow.TypeEqual(a.DataType(), want) {
 		a.Retain()
 		return a, nil
 	}
+	kernels := compute.WithAllocator(context.Background(), mem)
 	if d, ok := a.(*array.Dictionary); ok {
 		if d.Dictionary().Len() == 0 { // NULLs only; arrow-go's kernel panics at such a dictionary, in a goroutine of its own
-			return array.MakeArrayOfNull(memory.DefaultAllocator, want, d.Len()), nil
+			return array.MakeArrayOfNull(mem, want, d.Len()), nil
 		}
-		decoded, err := compute.TakeArray(context.Background(), d.Dictionary(), d.Indices())
+		decoded, err := compute.TakeArray(kernels, d.Dictionary(), d.Indices())
 		if err != nil || arrow.TypeEqual(decoded.DataType(), want) {
 			return decoded, err
 		}
 		defer decoded.Release()
-		return compute.CastArray(context.Background(), decoded, compute.SafeCastOptions(want))
+		return compute.CastArray(kernels, decoded, compute.SafeCastOptions(want))
 	}
-	if d := as64(a, want); d != nil {
+	if d := as64(mem, a, want); d != nil {
 		return d, nil
 	}
 	if v, ok := a.(*array.StringView); ok && want.ID() == arrow.STRING {
-		return plain[string](v, array.NewStringBuilder(memory.DefaultAllocator)), nil
+		return plain[string](v, array.NewStringBuilder(mem)), nil
 	}
 	if v, ok := a.(*array.BinaryView); ok && want.ID() == arrow.BINARY {
-		return plain[[]byte](v, array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)), nil
+		return plain[[]byte](v, array.NewBinaryBuilder(mem, arrow.BinaryTypes.Binary)), nil
 	}
-	return compute.CastArray(context.Background(), a, compute.SafeCastOptions(want))
+	return compute.CastArray(kernels, a, compute.SafeCastOptions(want))
 }
 
 // plain copies a view's values: arrow-go's cast kernels do not know views. It releases the builder.
@@ -84,9 +85,9 @@ func plain[V string | []byte](v interface {
 // may be stopped before it looks at the values, and checks no lease. In the node itself no lease runs out while a batch
 // is in use (package lease), and rows go out in place. What the session's own transaction wrote does not: no lease
 // keeps that.
-func Detach(ctx context.Context, batch arrow.RecordBatch, schema *arrow.Schema) (arrow.RecordBatch, error) {
+func Detach(ctx context.Context, mem memory.Allocator, batch arrow.RecordBatch, schema *arrow.Schema) (arrow.RecordBatch, error) {
 	defer batch.Release()
-	copied, err := Copy(batch, schema)
+	copied, err := Copy(mem, batch, schema)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -94,10 +95,10 @@ func Detach(ctx context.Context, batch arrow.RecordBatch, schema *arrow.Schema) 
 }
 
 // Copy has schema's types and shares no byte with batch.
-func Copy(batch arrow.RecordBatch, schema *arrow.Schema) (arrow.RecordBatch, error) {
+func Copy(mem memory.Allocator, batch arrow.RecordBatch, schema *arrow.Schema) (arrow.RecordBatch, error) {
 	columns := make([]arrow.Array, batch.NumCols())
 	for i, c := range batch.Columns() {
-		copied, err := copyOf(c, schema.Field(i).Type)
+		copied, err := copyOf(mem, c, schema.Field(i).Type)
 		if err != nil {
 			return nil, err
 		}
@@ -108,11 +109,33 @@ func Copy(batch arrow.RecordBatch, schema *arrow.Schema) (arrow.RecordBatch, err
 }
 
 // copyOf shares no byte with a.
-func copyOf(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
+func copyOf(mem memory.Allocator, a arrow.Array, want arrow.DataType) (arrow.Array, error) {
 	if !arrow.TypeEqual(a.DataType(), want) {
-		return Array(a, want) // another layout is another array
+		return shown(mem, a, want) // another layout is another array
 	}
-	return array.Concatenate([]arrow.Array{a}, memory.DefaultAllocator)
+	switch v := a.(type) { // of these Concatenate shares the texts
+	case *array.StringView:
+		return plain[string](v, array.NewStringViewBuilder(mem)), nil
+	case *array.BinaryView:
+		return plain[[]byte](v, array.NewBinaryViewBuilder(mem)), nil
+	case *array.Dictionary:
+		return copyOfDictionary(mem, v)
+	}
+	return array.Concatenate([]arrow.Array{a}, mem)
+}
+
+func copyOfDictionary(mem memory.Allocator, d *array.Dictionary) (arrow.Array, error) {
+	words, err := copyOf(mem, d.Dictionary(), d.Dictionary().DataType())
+	if err != nil {
+		return nil, err
+	}
+	defer words.Release()
+	codes, err := array.Concatenate([]arrow.Array{d.Indices()}, mem)
+	if err != nil {
+		return nil, err
+	}
+	defer codes.Release()
+	return array.NewDictionaryArray(d.DataType(), codes, words), nil
 }
 
 // Bytes is how much memory a batch refers to.

@@ -20,7 +20,7 @@ func decimalsOfResult(t arrow.DataType) arrow.DataType {
 
 // as64 is an array of decimals as decimal64, nil when it is none or has it so already. Every value fits: want's
 // precision is the array's own.
-func as64(a arrow.Array, want arrow.DataType) arrow.Array {
+func as64(mem memory.Allocator, a arrow.Array, want arrow.DataType) arrow.Array {
 	narrow, ok := want.(*arrow.Decimal64Type)
 	if !ok {
 		return nil
@@ -34,7 +34,7 @@ func as64(a arrow.Array, want arrow.DataType) arrow.Array {
 	default:
 		return nil
 	}
-	b := array.NewDecimal64Builder(memory.DefaultAllocator, narrow)
+	b := array.NewDecimal64Builder(mem, narrow)
 	defer b.Release()
 	b.Reserve(a.Len())
 	for i := range a.Len() {
@@ -49,12 +49,12 @@ func as64(a arrow.Array, want arrow.DataType) arrow.Array {
 
 // Decimals gives a batch of the kernels with such decimals as schema, which has one field for each column, promises.
 // Everything else stays in place. The caller releases it; the argument stays the reader's.
-func Decimals(batch arrow.RecordBatch, schema *arrow.Schema) arrow.RecordBatch {
+func Decimals(mem memory.Allocator, batch arrow.RecordBatch, schema *arrow.Schema) arrow.RecordBatch {
 	columns := append([]arrow.Array(nil), batch.Columns()...)
 	fields := batch.Schema().Fields()
 	changed := false
 	for i, c := range columns {
-		narrow := as64(c, schema.Field(i).Type)
+		narrow := as64(mem, c, schema.Field(i).Type)
 		if narrow == nil {
 			continue
 		}

@@ -1,7 +1,7 @@
 // Package kernel is which queries the Arrow kernels run, and how they read the one table of each.
 //
 //	plan.Statement ─► Choice ─ Plan, Lookup ─► plan.Query, or nil: DuckDB
-//	plan.Query ─► Table.Run ─► facts: which chunks can have rows ─► zonemap: which runs of them ─► Source: each, read in place
+//	plan.Query ─► Table.Open ─► facts: which chunks can have rows ─► zonemap: which runs of them ─► Source: each, read in place
 //	                           and held ─► exec/compute
 //
 // # Words
@@ -14,6 +14,8 @@
 //   - KE1: a chunk is held from before a batch of it leaves until that batch is released.
 //   - KE2: what a query gives, and what its parameters are to a client, is the same whether the kernels or DuckDB run
 //     it.
+//   - KE3: what the kernels allocate is charged to the session, which is refused what would pass its share: the batches
+//     of open cursors, too.
 //
 // # Lock order
 //

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/lease"
@@ -34,10 +35,14 @@ type Table struct {
 	Zones   *zonemap.Cache
 	Without optimization.Set
 	Threads int // that compute at once; 0: one for each processor
+	Memory  *account.Allocator
+	Schema  *arrow.Schema // of what is given
+	Copied  bool          // nothing keeps the chunks: what is given is copied
+	Trust   func() error  // reports whether what was read may be given
 }
 
-// Run runs a query over the table's chunks, where they lie.
-func (t *Table) Run(ctx context.Context, q *plan.Query, args []any) (array.RecordReader, error) {
+// run runs a query over the table's chunks, where they lie.
+func (t *Table) run(ctx context.Context, q *plan.Query, args []any) (array.RecordReader, error) {
 	if t.Facts != nil {
 		if err := materialized.Unpopulated(t.Facts.Version.Table()); err != nil {
 			return nil, err
@@ -66,7 +71,7 @@ func (t *Table) Run(ctx context.Context, q *plan.Query, args []any) (array.Recor
 		}
 		return s, nil
 	}
-	return compute.Run(ctx, q, open, argument.ForKernels(args), t.Threads, nil)
+	return compute.Run(ctx, q, open, argument.ForKernels(args), t.Threads, t.Memory)
 }
 
 // Describe says how a query is run, for a table that it has; args may be nil.
@@ -137,13 +142,13 @@ func (s *source) open(ctx context.Context) error {
 		return err
 	}
 	batch, err := s.read(ctx, number, chunk)
-	if err != nil || spans == nil {
-		if err == nil {
-			s.runs = append(s.runs, batch)
-		}
+	if err != nil {
 		return err
 	}
 	defer batch.Release()
+	if spans == nil {
+		spans = s.all(batch.NumRows())
+	}
 	for _, span := range spans {
 		s.runs = append(s.runs, batch.NewSlice(span.from, span.to))
 	}
@@ -152,6 +157,18 @@ func (s *source) open(ctx context.Context) error {
 
 // span is some rows of a chunk.
 type span struct{ from, to int64 }
+
+// all is a whole chunk, in pieces if it is to be copied.
+func (s *source) all(rows int64) (list []span) {
+	most := rows
+	if s.table.Copied {
+		most = copiedRows
+	}
+	for from := int64(0); from < rows; from += most {
+		list = append(list, span{from, min(from+most, rows)})
+	}
+	return list
+}
 
 // spans are the rows of a chunk that its orders, or its zones, do not rule out; nil: all.
 func (s *source) spans(ctx context.Context, number int, chunk *catalog.Chunk) ([]span, error) {
@@ -206,6 +223,9 @@ func (s *source) spans(ctx context.Context, number int, chunk *catalog.Chunk) ([
 	}
 	return list, nil
 }
+
+// copiedRows is how many rows are copied at once of a column that could be given in place.
+const copiedRows = 1 << 14
 
 // spanGap is how many rows between two that are wanted cost less than another batch.
 const spanGap = 64

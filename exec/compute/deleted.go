@@ -110,7 +110,7 @@ func (n *narrowed) take(column arrow.Array) (arrow.Array, error) {
 			r.Release()
 		}
 	}()
-	mask := n.mask.Bytes()
+	mask, bytes := n.mask.Bytes(), int64(0)
 	for from := 0; from < column.Len(); {
 		if !bitutil.BitIsSet(mask, from) {
 			from++
@@ -120,8 +120,12 @@ func (n *narrowed) take(column arrow.Array) (arrow.Array, error) {
 		for to < column.Len() && bitutil.BitIsSet(mask, to) {
 			to++
 		}
-		runs = append(runs, array.NewSlice(column, int64(from), int64(to)))
+		run := array.NewSlice(column, int64(from), int64(to))
+		runs, bytes = append(runs, run), bytes+Bytes(run, run.DataType())
 		from = to
+	}
+	if err := n.mem.Fits(bytes); err != nil {
+		return nil, err
 	}
 	a, err := array.Concatenate(runs, n.mem)
 	if err != nil {

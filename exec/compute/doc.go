@@ -39,6 +39,8 @@
 //     all others stay in place as X2 says. Only conditions, which cannot fail, may be asked of them.
 //   - X8 The numbers of rows (Numbered) are those that they have in the batch that came, whichever rows are left out.
 //   - X6 Everything allocated comes from the caller's allocator and goes back when the reader is released.
+//   - X9 What the allocator refuses ends the run with its error (Memory). It is asked before texts or lists are copied,
+//     and looked at after each step of an expression.
 //
 // # What the kernels do, and what they do not (arrow-go 18.8)
 //

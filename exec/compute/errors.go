@@ -12,6 +12,8 @@ var (
 	// ErrArgument: a parameter is missing, or its Go value does not surely mean one value of the type asked for
 	// (22023, or 22003 of a number beyond the type). The engine may run the statement on DuckDB instead.
 	ErrArgument = errors.New("parameter value")
+	// ErrTooLarge: rows that are computed at once do not fit a batch (54000).
+	ErrTooLarge = errors.New("result too large")
 	// ErrLayout: a source delivered columns that are not what the plan scans (XX000).
 	ErrLayout = errors.New("unexpected column layout")
 )

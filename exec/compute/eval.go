@@ -17,7 +17,7 @@ import (
 // makes is its own until release.
 type evaluator struct {
 	ctx       context.Context // with the run's allocator, for the kernels
-	mem       memory.Allocator
+	mem       Memory
 	arguments []plan.Value
 	column    func(column int) (arrow.Array, error) // borrowed for the evaluator's life
 	rows      int
@@ -59,6 +59,14 @@ func (e *evaluator) callArrays(kernel string, arrays ...arrow.Array) (arrow.Arra
 
 // eval gives as many values as there are rows, in the expression's type as [outputType] has it.
 func (e *evaluator) eval(x *plan.Expr) (arrow.Array, error) {
+	a, err := e.evaluate(x)
+	if err == nil {
+		err = e.mem.Refused()
+	}
+	return a, err
+}
+
+func (e *evaluator) evaluate(x *plan.Expr) (arrow.Array, error) {
 	switch x.Op {
 	case plan.OpColumn:
 		return e.column(x.Column)
@@ -200,12 +208,15 @@ func (e *evaluator) constants(v plan.Value, t arrow.DataType, scale int32, n int
 	if v.Kind() == plan.Null {
 		return e.keep(array.MakeArrayOfNull(e.mem, t, n)), nil
 	}
+	if t.ID() == arrow.STRING {
+		return e.textColumn(t, nil, func(int) string { return v.Text() })
+	}
 	b := array.NewBuilder(e.mem, t)
 	defer b.Release()
 	b.Reserve(n)
 	i := int64(0)
 	switch t.ID() {
-	case arrow.FLOAT64, arrow.BOOL, arrow.STRING:
+	case arrow.FLOAT64, arrow.BOOL:
 	default:
 		var ok bool
 		if i, ok = whole(v, scale); !ok || !fits(i, t) {
@@ -218,8 +229,6 @@ func (e *evaluator) constants(v plan.Value, t arrow.DataType, scale int32, n int
 			b.Append(double(v))
 		case *array.BooleanBuilder:
 			b.Append(v.Int() != 0)
-		case *array.StringBuilder:
-			b.Append(v.Text())
 		default:
 			if err := appendInt(b, i); err != nil {
 				return nil, err

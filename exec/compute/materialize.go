@@ -78,18 +78,12 @@ func (e *evaluator) conformText(a arrow.Array, want arrow.DataType) (arrow.Array
 	if !ok {
 		return nil, layoutError("no text in %s", a.DataType())
 	}
-	b := array.NewBuilder(e.mem, want)
-	defer b.Release()
-	b.Reserve(a.Len())
-	to := b.(interface{ Append(string) })
-	for i := 0; i < a.Len(); i++ {
-		if a.IsNull(i) {
-			b.AppendNull()
-			continue
-		}
-		to.Append(from.at(i))
+	valid, nulls := e.validity(a)
+	if valid == nil {
+		return e.textColumn(want, nil, from.at)
 	}
-	return e.keep(b.NewArray()), nil
+	defer valid.Release()
+	return e.textColumn(want, &validBits{valid, nulls}, from.at)
 }
 
 func (e *evaluator) conformDecimal(a arrow.Array, want arrow.DataType) (arrow.Array, error) {

@@ -136,7 +136,10 @@ func (n *narrowed) gather(a arrow.Array) (arrow.Array, error) {
 	case *arrow.BooleanType:
 		values = n.gatherBits(d.Buffers()[1].Bytes(), d.Offset())
 	case *arrow.StringType, *arrow.LargeStringType:
-		return n.gatherTexts(a, t)
+		if valid == nil {
+			return n.gatherTexts(a, t, nil)
+		}
+		return n.gatherTexts(a, t, &validBits{valid, nulls})
 	case arrow.BinaryViewDataType:
 		values = gatherFixed[arrow.ViewHeader](n, d, arrow.ViewHeaderSizeBytes)
 	case *arrow.DictionaryType:
@@ -199,18 +202,7 @@ func (n *narrowed) gatherBits(from []byte, offset int) *memory.Buffer {
 	return out
 }
 
-func (n *narrowed) gatherTexts(a arrow.Array, t arrow.DataType) (arrow.Array, error) {
+func (n *narrowed) gatherTexts(a arrow.Array, t arrow.DataType, valid *validBits) (arrow.Array, error) {
 	from := a.(stringsOf)
-	b := array.NewBuilder(n.mem, t)
-	defer b.Release()
-	b.Reserve(n.rows)
-	to := b.(interface{ Append(string) })
-	for _, row := range n.kept {
-		if a.IsNull(int(row)) {
-			b.AppendNull()
-		} else {
-			to.Append(from.Value(int(row)))
-		}
-	}
-	return n.keep(b.NewArray()), nil
+	return n.textColumn(t, valid, func(i int) string { return from.Value(int(n.kept[i])) })
 }

@@ -57,18 +57,21 @@ func (e *execution) produce() (arrow.RecordBatch, error) {
 		if err != nil {
 			return nil, err
 		}
-		results := make([]arrow.RecordBatch, len(morsels))
+		results, left := make([]arrow.RecordBatch, len(morsels)), int64(0)
 		err = e.parallel(morsels, func(k int, n *narrowed) (err error) {
 			results[k], err = e.project(n)
 			return err
 		})
 		for _, r := range results {
 			if r != nil {
-				e.ready = append(e.ready, r)
+				e.ready, left = append(e.ready, r), left+r.NumRows()
 			}
 		}
 		if err != nil {
 			return nil, err
+		}
+		if e.morsel = min(2*e.morsel, morselRows); left*fewRows > e.morsel {
+			e.morsel = givenRows
 		}
 	}
 	batch := e.ready[0]
@@ -137,6 +140,9 @@ func (e *execution) project(n *narrowed) (arrow.RecordBatch, error) {
 			return nil, err
 		}
 		if column, err = n.conform(column, e.schema.Field(i).Type); err != nil {
+			return nil, err
+		}
+		if err := e.mem.Refused(); err != nil {
 			return nil, err
 		}
 		columns = append(columns, column)

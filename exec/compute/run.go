@@ -36,14 +36,11 @@ type Described interface {
 // plan's names;
 // a column that is handed on in place keeps its physical type (X2), everything computed has its logical one.
 //
-// At most threads goroutines compute at once, 0: as many as there are processors; each is joined before a call of Next
+// A mem that is a [Memory] may refuse; nil: the default one. At most threads goroutines compute at once, 0: as many as there are processors; each is joined before a call of Next
 // returns. The reader belongs to one goroutine. It stops soon after ctx is done, with ctx's error, and must be
 // released.
 func Run(ctx context.Context, q *plan.Query, open func(context.Context, plan.TableScan) (Source, error),
 	args []any, threads int, mem memory.Allocator) (*Reader, error) {
-	if mem == nil {
-		mem = memory.DefaultAllocator
-	}
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
@@ -51,7 +48,7 @@ func Run(ctx context.Context, q *plan.Query, open func(context.Context, plan.Tab
 	if err != nil {
 		return nil, err
 	}
-	e := &execution{ctx: ctx, query: q, mem: mem, arguments: values, threads: threads, remaining: -1}
+	e := &execution{ctx: ctx, query: q, mem: limited(mem), arguments: values, threads: threads, remaining: -1, morsel: givenRows}
 	if err := e.limits(); err != nil {
 		return nil, err
 	}
@@ -68,7 +65,7 @@ func Run(ctx context.Context, q *plan.Query, open func(context.Context, plan.Tab
 type execution struct {
 	ctx       context.Context
 	query     *plan.Query
-	mem       memory.Allocator
+	mem       Memory
 	arguments []plan.Value
 	source    Source
 	first     arrow.RecordBatch // read ahead for its physical types, nil once taken
@@ -78,6 +75,7 @@ type execution struct {
 	remaining int64 // rows of LIMIT still to deliver, -1 without limit
 	done      bool
 	threads   int
+	morsel    int64 // the rows of the next one, of a query that gives rows
 
 	batch arrow.RecordBatch // under way: rows from at on are still to do
 	at    int64
@@ -229,6 +227,13 @@ func (e *execution) checkLayout(column int, t arrow.DataType) error {
 // tests change it.
 var morselRows int64 = 65536
 
+// givenRows is what a morsel has, at first, of a query that gives rows: it holds them until its client has asked for
+// more. While a filter leaves few rows, morsels grow.
+const givenRows = 16384
+
+// fewRows is the part of a morsel up to which a filter leaves few.
+const fewRows = 8
+
 // round gives the next morsels, one for each thread, or the next batch in one. They are of one batch and belong to the
 // caller; io.EOF at the end.
 func (e *execution) round(whole bool) ([]arrow.RecordBatch, error) {
@@ -245,15 +250,18 @@ func (e *execution) round(whole bool) ([]arrow.RecordBatch, error) {
 	if err := e.ctx.Err(); err != nil {
 		return nil, err
 	}
-	rows := e.batch.NumRows()
-	if whole || rows <= morselRows {
+	rows, most := e.batch.NumRows(), morselRows
+	if !e.query.Aggregated {
+		most = min(most, e.morsel)
+	}
+	if whole || rows <= most {
 		e.batch.Retain()
 		e.at = rows
 		return []arrow.RecordBatch{e.batch}, nil
 	}
 	var morsels []arrow.RecordBatch
-	for ; len(morsels) < e.threads && e.at < rows; e.at = min(e.at+morselRows, rows) {
-		morsels = append(morsels, e.batch.NewSlice(e.at, min(e.at+morselRows, rows)))
+	for ; len(morsels) < e.threads && e.at < rows; e.at = min(e.at+most, rows) {
+		morsels = append(morsels, e.batch.NewSlice(e.at, min(e.at+most, rows)))
 	}
 	return morsels, nil
 }

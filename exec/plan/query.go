@@ -188,16 +188,24 @@ const smallRows = 1 << 17
 // smallExpressions bounds the arrays that a query of a small table may need at once.
 const smallExpressions = 32
 
-// Small reports whether the query sums up a table so small that the kernels are done before DuckDB would have planned.
-// What it takes meanwhile is bounded, for no account has it: it gives one row, copies no texts or lists of the rows that
-// a filter leaves, and repeats no text for each row.
+// Small reports whether the query reads a table so small that the kernels are done before DuckDB would have planned, and
+// needs little memory meanwhile, as DuckDB would: it copies no lists of the rows that a filter leaves, and repeats no
+// text for each row.
 func (q *Query) Small() bool {
-	if q.Table == nil || !q.Aggregated || q.Table.TableRows > smallRows {
+	if q.Table == nil || q.Table.TableRows > smallRows {
 		return false
 	}
 	left := smallExpressions
+	few := func(x *Expr) bool {
+		return x == nil || x.light(&left) && (q.Filter == nil || !x.Type.nested())
+	}
 	for _, a := range q.Aggregates {
-		if x := a.Argument; x != nil && (x.Type.Kind == KindVarchar || x.Type.Kind == KindOther || !x.light(&left)) {
+		if !few(a.Argument) {
+			return false
+		}
+	}
+	for _, o := range q.Outputs {
+		if !few(o.Expr) {
 			return false
 		}
 	}

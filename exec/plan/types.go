@@ -93,6 +93,12 @@ func (t Type) Arrow() arrow.DataType {
 	return simpleTypes[t.Kind].arrow
 }
 
+// nested reports whether values have parts, whose bytes are copied with those of a row that a filter leaves.
+func (t Type) nested() bool {
+	_, nested := t.Other.(arrow.NestedType)
+	return t.Kind == KindOther && nested
+}
+
 // String is the SQL name.
 func (t Type) String() string {
 	switch t.Kind {

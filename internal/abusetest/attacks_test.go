@@ -51,7 +51,8 @@ var attacks = []attack{
 	{"notices", makeNotices, size{8, 2}, size{20, 20}},
 	{"savepoints", makeSavepoints, size{4, 2_000}, size{20, 200_000}},
 	{"changes between savepoints", changeBetweenSavepoints, size{4, 1_000}, size{20, 4_000}},
-	{"cursors", openCursors, size{4, 40}, size{20, 1_000}},
+	{"cursors", openCursors(repeatedText), size{4, 40}, size{20, 1_000}},
+	{"cursors of the kernels", openCursors("SELECT i + 1, i + 2, i + 3, i + 4, word FROM words WHERE i <> 5"), size{4, 60}, size{20, 1_000}},
 	{"long settings", setLong, size{8, 9}, size{20, 400}},
 	{"results that are in the way", parkResults, size{8, 4}, size{20, 40}},
 	{"plans without end", planForever, size{4, 3}, size{12, 6}},
@@ -390,33 +391,40 @@ func changeBetweenSavepoints(ctx context.Context, n *target, a attacker) error {
 	})
 }
 
-// openCursors declares cursors, and fetches a row from each.
-func openCursors(ctx context.Context, n *target, a attacker) error {
-	return a.each(ctx, n, func(ctx context.Context, c *client, a attacker) error {
-		if err := c.ask(a.tally, "BEGIN"); err != nil {
+// repeatedText is a query with a long text in each row.
+var repeatedText = "SELECT i, word, '" + strings.Repeat("x", 10_000) + "' FROM words LIMIT 2000"
+
+// openCursors declares cursors for a query, and fetches a row from each.
+func openCursors(query string) func(ctx context.Context, n *target, a attacker) error {
+	return func(ctx context.Context, n *target, a attacker) error {
+		return a.each(ctx, n, func(ctx context.Context, c *client, a attacker) error { return declareAll(ctx, c, a, query) })
+	}
+}
+
+func declareAll(ctx context.Context, c *client, a attacker, query string) error {
+	if err := c.ask(a.tally, "BEGIN"); err != nil {
+		return err
+	}
+	saved := false
+	for i := 0; i < a.times && ctx.Err() == nil; i++ {
+		sql := fmt.Sprintf("SAVEPOINT one; DECLARE c%d CURSOR FOR %s; FETCH 1 FROM c%d", i, query, i)
+		refused, err := c.wasRefused(a.tally, sql)
+		switch {
+		case err != nil:
+			return err
+		case !refused:
+			saved = true
+		case saved:
+			err = c.ask(a.tally, "ROLLBACK TO one")
+		default: // the savepoint may have been what was refused
+			err = errors.Join(c.ask(a.tally, "ROLLBACK"), c.ask(a.tally, "BEGIN"))
+		}
+		if err != nil {
 			return err
 		}
-		saved := false
-		for i := 0; i < a.times && ctx.Err() == nil; i++ {
-			sql := fmt.Sprintf("SAVEPOINT one; DECLARE c%d CURSOR FOR SELECT i, word, '%s' FROM words LIMIT 2000; FETCH 1 FROM c%d", i, strings.Repeat("x", 10_000), i)
-			refused, err := c.wasRefused(a.tally, sql)
-			switch {
-			case err != nil:
-				return err
-			case !refused:
-				saved = true
-			case saved:
-				err = c.ask(a.tally, "ROLLBACK TO one")
-			default: // the savepoint may have been what was refused
-				err = errors.Join(c.ask(a.tally, "ROLLBACK"), c.ask(a.tally, "BEGIN"))
-			}
-			if err != nil {
-				return err
-			}
-		}
-		a.wait(ctx)
-		return c.ask(a.tally, "ROLLBACK")
-	})
+	}
+	a.wait(ctx)
+	return c.ask(a.tally, "ROLLBACK")
 }
 
 // setLong keeps long values in settings and savepoints.

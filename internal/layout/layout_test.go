@@ -80,7 +80,7 @@ var allowed = map[string][]string{
 	"engine/retained":      {"engine/account", "engine/conform"},
 	"engine/prepared":      {"engine/cast", "engine/function", "engine/relation", "exec/duckdb", "sql/dialect", "sql/pgcatalog", "sql/statement", "sql/typing"},
 	"engine/planned":       {"sql/setting", "engine/lookup", "engine/prepared", "engine/reader", "engine/scan", "engine/snapshot", "catalog", "exec/duckdb", "sql/dialect", "sql/optimization", "sql/pgcatalog"},
-	"engine/kernel":        {"engine/materialized", "engine/argument", "engine/configuration", "engine/facts", "engine/lease", "engine/member", "engine/order", "engine/reader", "engine/zonemap", "catalog", "exec/compute", "exec/duckdb", "exec/plan", "sql/optimization", "sql/setting"},
+	"engine/kernel":        {"engine/account", "engine/conform", "engine/materialized", "engine/argument", "engine/configuration", "engine/facts", "engine/lease", "engine/member", "engine/order", "engine/reader", "engine/zonemap", "catalog", "exec/compute", "exec/duckdb", "exec/plan", "sql/optimization", "sql/setting"},
 	"engine/configuration": {"engine/reader", "engine/snapshot", "engine/zone", "catalog", "exec/duckdb", "sql/optimization", "sql/pgcatalog", "sql/setting", "sql/statement"},
 	"engine/snapshot":      {"engine/materialized", "engine/constraint", "engine/lease", "engine/lookup", "engine/names", "engine/reader", "catalog", "exec/duckdb", "sql/statement", "sql/past"},
 	"engine/viewtext":      {"engine/calling", "engine/materialized", "engine/names", "engine/snapshot", "engine/systemtable", "catalog", "exec/duckdb", "sql/dialect", "sql/statement", "sql/past"},
