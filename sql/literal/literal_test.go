@@ -31,6 +31,9 @@ func TestTextInDuckDBsSpelling(t *testing.T) {
 		{date, `Fri Jan 31, 2020`, `2020-01-31`}, {date, `Friday, 31 January 2020`, `2020-01-31`}, {date, `2020.031`, `2020-01-31`}, {date, `2020-Jan-31`, `2020-01-31`},
 		{date, `Jan-31-2020`, `2020-01-31`}, {date, `20200231`, `20200231`}, {date, `1/31/2020`, `1/31/2020`}, {date, `2020-01-31`, `2020-01-31`}, {date, `12345678`, `12345678`},
 		{moment, `20200131 102030`, `2020-01-31 10:20:30`}, {moment, `20200131T102030Z`, `2020-01-31 10:20:30Z`}, {moment, `Jan 31, 2020 9:20`, `2020-01-31 09:20:00`},
+		{moment, `2020-01-31 10:20+01`, `2020-01-31 10:20:00+01`}, {moment, `2020-01-31T10:20Z`, `2020-01-31 10:20:00Z`},
+		{moment, `2020-01-31 10:20 utc`, `2020-01-31 10:20:00Z`}, {moment, `2020-01-31 10:20`, `2020-01-31 10:20`},
+		{moment, `2020-01-31 10:20:30+01`, `2020-01-31 10:20:30+01`}, {moment, `2020-01-31 10:20 Europe/Paris`, `2020-01-31 10:20 Europe/Paris`},
 		{moment, `Jan 31 10:20:30.5 2020`, `2020-01-31 10:20:30.5`}, {moment, `31 Jan 2020 10:20:30 +01`, `2020-01-31 10:20:30+01`}, {moment, `20200131 x`, `20200131 x`},
 		{interval, `-1 mons +3 days +01:02:03`, `-1 mons 3 days 01:02:03`}, {interval, `+1 day`, `1 day`}, {interval, `1 day -02:00`, `1 day -02:00`},
 		{numbers, `{1, 2 ,NULL}`, `[1,2,NULL]`}, {numbers, `{{1,2},{3}}`, `[[1,2],[3]]`}, {numbers, ` {} `, `[]`}, {numbers, `[1, 2]`, `[1, 2]`},
@@ -64,7 +67,7 @@ func TestTextThatDuckDBWouldTakeForOtherBytes(t *testing.T) {
 
 func TestTextThatDuckDBDoesNotRead(t *testing.T) {
 	for text, want := range map[string]bool{
-		"on": true, " t ": true, "of": true, "fals": true, "20200131": true, "Jan 31, 2020": true, `\xDEAD`: true,
+		"on": true, " t ": true, "of": true, "fals": true, "20200131": true, "2020-01-31 10:20+01": true, "2020-01-31 10:20": false, "Jan 31, 2020": true, `\xDEAD`: true,
 		"0044-03-15 BC": true, "true": false, "T": false, "1": false, "o": false, "maybe": false, "2020-01-31": false,
 		"12345678": false, "": false,
 	} {

@@ -14,6 +14,7 @@ var (
 		layouts []string
 	}{
 		{regexp.MustCompile(`^[0-9]{8}`), []string{"20060102"}},
+		{regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}`), []string{time.DateOnly}},
 		{regexp.MustCompile(`^[0-9]{4}\.[0-9]{3}`), []string{"2006.002"}},
 		{regexp.MustCompile(`^[0-9]{4}-[a-z]{3,9}-[0-9]{1,2}`), []string{"2006-Jan-2", "2006-January-2"}},
 		{regexp.MustCompile(`^[a-z]{3,9}-[0-9]{1,2}-[0-9]{4}`), []string{"Jan-2-2006", "January-2-2006"}},
@@ -83,11 +84,18 @@ func mayBeDate(text string) bool {
 	case 8:
 		return true
 	case 4:
-		return text[4] == '.' || text[4] == '-' && !isDigit(text[5])
+		return text[4] == '.' || text[4] == '-' && (!isDigit(text[5]) || zoneBehindMinutes(text))
 	case 1, 2:
 		return text[digits] == ' ' || text[digits] == '-' && !isDigit(text[digits+1])
 	}
 	return false
+}
+
+// zoneBehindMinutes reports whether something that is no second stands behind the minutes of an ISO date with a time:
+// where a zone does, DuckDB wants seconds.
+func zoneBehindMinutes(text string) bool {
+	const minutes = len("2006-01-02 15:04")
+	return len(text) > minutes && text[minutes-3] == ':' && text[minutes] != ':'
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
