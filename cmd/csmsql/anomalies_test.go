@@ -65,7 +65,7 @@ func TestAnomaliesOverTheWire(t *testing.T) {
 	for end := time.Now().Add(duration); time.Now().Before(end); s.seed++ {
 		s.isolated(min(round, time.Until(end)), &all)
 	}
-	t.Logf("%v; the machine stood still or was crowded %d times", all, s.stalls.count.Load())
+	t.Logf("%v; the machine stood still or was crowded %d times", all, s.members.stalls.count.Load())
 	require.Positive(t, all.Transactions[anomaly.Committed])
 	require.Positive(t, all.Values)
 }

@@ -129,7 +129,7 @@ const delayed = 300 * time.Millisecond
 const repairAfter = 300 * time.Millisecond
 
 func newAttack(t *testing.T, seed uint64) *attack {
-	s := &soak{t: t, seed: seed, ended: make(chan struct{}), stalls: watchStalls(t), states: map[string]int{}, begun: time.Now()}
+	s := &soak{t: t, seed: seed, ended: make(chan struct{}), states: map[string]int{}, begun: time.Now()}
 	directory := t.TempDir()
 	trigger, err := faults.NewTrigger(directory)
 	require.NoError(t, err)
@@ -168,7 +168,7 @@ func (a *attack) isTaken() bool {
 func (a *attack) until(at *member, sql, want string) {
 	var got []string
 	var err error
-	for end := time.Now().Add(statementMax); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for spent := at.stalls.stopwatch(); spent() < statementMax; time.Sleep(10 * time.Millisecond) {
 		if got, _, err = a.scene.ask(at, false, sql); err == nil && got[0] == want {
 			return
 		}
@@ -191,7 +191,7 @@ func (a *attack) memberOf(pid int) *member {
 
 // call asks a node by its RPC. answered as in worker.ask.
 func (a *attack) call(at *member, do func(context.Context, *noderpc.Client) error) (answered bool, err error) {
-	start, stopped := time.Now(), at.stoppedFor()
+	spent, stopped := at.stalls.stopwatch(), at.stoppedFor()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*statementMax)
 	defer cancel()
 	client, err := noderpc.Dial(ctx, at.socket(), noderpc.WithIncarnation(a.borrows))
@@ -200,7 +200,7 @@ func (a *attack) call(at *member, do func(context.Context, *noderpc.Client) erro
 	}
 	defer client.Close() // its calls have ended
 	err = do(ctx, client)
-	if took := time.Since(start) - (at.stoppedFor() - stopped); took > statementMax {
+	if took := spent() - (at.stoppedFor() - stopped); took > statementMax {
 		a.wrong(fmt.Errorf("a call took %v of %s's time (%w)", took, at.name, err))
 	}
 	var rpcError *noderpc.Error

@@ -27,7 +27,6 @@ type soak struct {
 	members *members
 	groups  []*group
 	ended   chan struct{}
-	stalls  *stalls
 
 	troubles  atomic.Int64 // odd: something is broken now
 	calmSince atomic.Int64 // when that ended last, in nanoseconds
@@ -78,7 +77,7 @@ func TestSoak(t *testing.T) {
 }
 
 func newSoak(t *testing.T, seed uint64, embedded bool) *soak {
-	s := &soak{t: t, seed: seed, ended: make(chan struct{}), stalls: watchStalls(t), states: map[string]int{}, begun: time.Now()}
+	s := &soak{t: t, seed: seed, ended: make(chan struct{}), states: map[string]int{}, begun: time.Now()}
 	s.members = newMembers(t, 3, embedded, func(what string) { s.wrong(errors.New(what)) }, []string{"--repair-after", sessionTTL.String()}, nil)
 	for i := range 3 {
 		s.groups = append(s.groups, newGroup(fmt.Sprintf("g%d", i)))
@@ -110,7 +109,7 @@ func (s *soak) run(duration time.Duration) {
 	s.require()
 	s.finish()
 	s.t.Logf("%d answers right; %s; errors %v; the machine stood still or was crowded %d times; the slowest took %v: %s",
-		s.answers.Load(), strings.Join(done, ", "), s.states, s.stalls.count.Load(), s.longest, s.slow)
+		s.answers.Load(), strings.Join(done, ", "), s.states, s.members.stalls.count.Load(), s.longest, s.slow)
 	require.Greater(s.t, s.answers.Load(), int64(duration.Seconds()), "too few answers for this test to mean anything")
 }
 
@@ -191,7 +190,7 @@ func (s *soak) failed(m *member, since int64, sql string, err error) {
 	if recent := time.Since(time.Unix(0, s.calmSince.Load())) < redial; recent && (state == "08006" || state == "57P03") {
 		calm = false // a node that could not dial etcd tries again only after a while
 	}
-	calm = calm && !s.stalls.recent()
+	calm = calm && !s.members.stalls.recent()
 	if state != "connection" && !slices.Contains(expected, state) || calm && state != "40001" {
 		s.wrong(fmt.Errorf("%s at %s failed, calm %v: %w", sql, m.name, calm, err))
 	}

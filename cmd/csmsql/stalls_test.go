@@ -19,6 +19,7 @@ type stalls struct {
 	runnable func() int   // threads that run or want to
 	seen     atomic.Int64 // when the watcher ran last, in nanoseconds
 	ended    atomic.Int64 // when the last stall ended; 0: there was none
+	lost     atomic.Int64 // nanoseconds of stalls and crowds
 	count    atomic.Int64
 }
 
@@ -69,11 +70,19 @@ func (s *stalls) watch(end <-chan struct{}) {
 
 func (s *stalls) look() {
 	now := s.now().UnixNano()
-	late := now-s.seen.Swap(now) > int64(stallBound)
-	if late || s.runnable() > stallCrowd*runtime.NumCPU() {
+	passed := now - s.seen.Swap(now)
+	if passed > int64(stallBound) || s.runnable() > stallCrowd*runtime.NumCPU() {
 		s.ended.Store(now)
+		s.lost.Add(passed)
 		s.count.Add(1)
 	}
+}
+
+// stopwatch gives the time since now in which processes got on: without stalls and crowds. Where ten processes want to
+// run on each processor, what takes a node two seconds takes twenty.
+func (s *stalls) stopwatch() (spent func() time.Duration) {
+	start, lost := s.now(), s.lost.Load()
+	return func() time.Duration { return s.now().Sub(start) - time.Duration(s.lost.Load()-lost) }
 }
 
 // runnableThreads is the kernel's count (proc_loadavg(5)).
@@ -119,8 +128,17 @@ func TestStalls(t *testing.T) {
 	crowd = stallCrowd * runtime.NumCPU()
 	s.look()
 	require.False(t, s.recent())
+	spent := s.stopwatch()
+	after(time.Second)
+	s.look()
+	require.Equal(t, time.Duration(0), spent(), "the watcher came late")
+	after(stallTick)
+	s.look()
+	require.Equal(t, stallTick, spent())
 	crowd++
+	after(stallTick)
 	s.look()
 	require.True(t, s.recent(), "too many want to run")
+	require.Equal(t, stallTick, spent())
 	require.Positive(t, runnableThreads(t))
 }

@@ -52,7 +52,7 @@ const statementMax = 20 * time.Second
 // ask sends statements to a node and gives the last one's rows. answered: every one was, rightly or wrongly. After an error, and
 // with a transaction left open that should not be, the connection is not used again.
 func (w *worker) ask(m *member, open bool, statements ...string) (rows []string, answered bool, err error) {
-	start, stopped := time.Now(), m.stoppedFor()
+	spent, stopped := m.stalls.stopwatch(), m.stoppedFor()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*statementMax)
 	defer cancel()
 	conn, err := w.conn(ctx, m)
@@ -73,7 +73,7 @@ func (w *worker) ask(m *member, open bool, statements ...string) (rows []string,
 		_ = conn.Close(ctx)
 		delete(w.conns, m)
 	}
-	took := time.Since(start) - (m.stoppedFor() - stopped)
+	took := spent() - (m.stoppedFor() - stopped)
 	if w.slowest(took, fmt.Sprintf("%s at %s (%v)", statements[len(statements)-1], m.name, err)); took > statementMax {
 		w.wrong(fmt.Errorf("%s took %v of %s's time (%w)", statements[len(statements)-1], took, m.name, err))
 	}
