@@ -185,7 +185,7 @@ func (r *translation) compareRowWithList(c *call, made int, in lex.Token, not bo
 	if not {
 		most = notInMost
 	}
-	list, end := r.rowsIn(open, len(c.commas), most)
+	list, typed, end := r.rowsIn(open, len(c.commas), most)
 	if len(list) == 0 {
 		return 0
 	}
@@ -198,6 +198,11 @@ func (r *translation) compareRowWithList(c *call, made int, in lex.Token, not bo
 	for _, row := range list {
 		r.walk(row.open.End(), context{clause: inFilter})
 		right := r.columnsOf(row)
+		for i := range right {
+			if typed && row.text(i) {
+				right[i] += "::text"
+			}
+		}
 		once = once || len(r.changes) != made || r.writtenOnce(left, right)
 		compared = append(compared, "("+comparison("=", left, right)+")")
 		for i, column := range right {
@@ -222,25 +227,59 @@ func (r *translation) compareRowWithList(c *call, made int, in lex.Token, not bo
 }
 
 // rowsIn are the rows of a list in parentheses, without reading them, and where it ends; none: something else is in it,
-// or more than most.
-func (r *translation) rowsIn(open lex.Token, commas, most int) (list []*call, end int) {
+// or more than most. typed: it is a query of constants, (VALUES (1, 'a')) or (SELECT 1, 'a'), whose strings are texts.
+func (r *translation) rowsIn(open lex.Token, commas, most int) (list []*call, typed bool, end int) {
 	if !open.Is("(") {
-		return nil, 0
+		return nil, false, 0
 	}
-	for at := open.End(); len(list) < most; {
+	at := open.End()
+	switch first := r.next(at); {
+	case first.Is("select"):
+		if row := r.selectedRow(open, first, commas); row != nil {
+			return []*call{row}, true, row.closing + 1
+		}
+		return nil, false, 0
+	case first.Is("values"):
+		typed, at = true, first.End()
+	}
+	for len(list) < most {
 		row := r.rowAt(r.next(at))
-		if row == nil || len(row.commas) != commas {
-			return nil, 0
+		if row == nil || len(row.commas) != commas || typed && len(list) > 0 && !sameTexts(list[0], row) {
+			return nil, false, 0
 		}
 		list = append(list, row)
 		switch behind := r.next(row.closing + 1); {
 		case behind.Is(")"):
-			return list, behind.End()
+			return list, typed, behind.End()
 		case behind.Is(","):
 			at = behind.End()
 		default:
-			return nil, 0
+			return nil, false, 0
 		}
 	}
-	return nil, 0
+	return nil, false, 0
+}
+
+// sameTexts reports whether two rows have strings in the same columns.
+func sameTexts(a, b *call) bool {
+	for i := range a.arguments {
+		if a.text(i) != b.text(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// selectedRow is the row of (SELECT a, 1, 'b'), each of whose columns is one token; nil: it is another query.
+func (r *translation) selectedRow(open, verb lex.Token, commas int) *call {
+	c := r.callAt("", open.Start, open)
+	if len(c.commas) != commas || commas == 0 || len(c.arguments) != commas+1 || len(c.single) != commas+1 {
+		return nil
+	}
+	c.arguments[0], c.open = r.next(verb.End()), verb
+	c.single[0] = r.next(c.arguments[0].End()).Start == c.commas[0].Start
+	if slices.Contains(c.single, false) {
+		return nil
+	}
+	return c
 }
