@@ -1,6 +1,7 @@
 package typing
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ func (w *translation) call(x *pg.Node) {
 	if schema != "" && schema != tree.SystemSchema || len(f.Args) == 0 {
 		return
 	}
+	w.refused = cmp.Or(w.refused, w.aggregable(f, name))
 	last := w.of(f.Args[len(f.Args)-1])
 	w.constants(f, strings.TrimPrefix(name, pgcatalog.TranslatedPrefix))
 	switch {
@@ -32,6 +34,8 @@ func (w *translation) call(x *pg.Node) {
 		w.sum(x)
 	case name == "csm_numeric" && w.isAnyNumber(f.Args[0]):
 		w.rename(f, pgcatalog.TranslatedPrefix+"numeric__exact")
+	case name == "csm_numeric" && w.isText(f.Args[0]):
+		w.rename(f, pgcatalog.TranslatedPrefix+"numeric__of_text")
 	case name == "csm_numeric__array":
 		switch last {
 		case textType, varcharType, bpcharType:

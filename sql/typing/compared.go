@@ -16,7 +16,7 @@ import (
 const exactReal = 1 << 24
 
 // compares reports whether types may say what a comparison means: one with a number that a real may not be, or with a
-// text that ends with a blank or is a number.
+// text that ends with a blank or is a number; or whether it may be one of types that are not compared.
 func compares(e *pg.A_Expr) bool {
 	switch e.Kind {
 	case pg.A_Expr_Kind_AEXPR_OP_ANY, pg.A_Expr_Kind_AEXPR_OP_ALL:
@@ -28,7 +28,27 @@ func compares(e *pg.A_Expr) bool {
 			return false
 		}
 	}
-	return isTelling(e.Lexpr) || isTelling(e.Rexpr) || mayBeText(e.Lexpr) || mayBeText(e.Rexpr)
+	return isTelling(e.Lexpr) || isTelling(e.Rexpr) || mayBeText(e.Lexpr) || mayBeText(e.Rexpr) ||
+		mayDiffer(e.Lexpr, e.Rexpr)
+}
+
+// mayDiffer reports whether two sides of a comparison are columns, or a column and a boolean or a cast. Of a column and
+// a number, as keys are looked up by, the types are not looked at for this.
+func mayDiffer(a, b *pg.Node) bool {
+	if list := b.GetList().GetItems(); list != nil {
+		return slices.ContainsFunc(list, func(x *pg.Node) bool { return mayDiffer(a, x) })
+	}
+	if row, other := a.GetRowExpr().GetArgs(), b.GetRowExpr().GetArgs(); len(row) > 0 && len(row) == len(other) {
+		for i := range row {
+			if mayDiffer(row[i], other[i]) {
+				return true
+			}
+		}
+	}
+	typed := func(x *pg.Node) bool {
+		return isColumn(x) || x.GetTypeCast() != nil || x.GetAConst().GetBoolval() != nil
+	}
+	return isColumn(a) && typed(b) || isColumn(b) && typed(a)
 }
 
 // mayBeText reports whether a side of a comparison is computed, and may be a text.
@@ -177,5 +197,6 @@ func isNumeric(x *pg.Node) bool {
 		return namedTypes[name] == numericType
 	}
 	name := tree.LastText(x.GetFuncCall().GetFuncname())
-	return name == "csm_numeric" || name == "csm_numeric__exact" || name == "csm_numeric__parameter"
+	return name == "csm_numeric" || name == "csm_numeric__exact" || name == "csm_numeric__parameter" ||
+		name == "csm_numeric__of_text"
 }

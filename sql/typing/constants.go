@@ -97,6 +97,13 @@ func (w *translation) constants(f *pg.FuncCall, name string) {
 		e.At = edit.Position(w.sql, int(first.Location))
 		w.refused = cmp.Or[error](w.refused, e)
 		return
+	case name == "to_hex" && len(f.Args) == 1, name == "to_char" && len(f.Args) == 2 && isString(f.Args[0]):
+		types := strings.Repeat(", unknown", len(f.Args))[2:]
+		e := sqlerror.New("42725", "function %s(%s) is not unique", name, types).
+			WithHint("Could not choose a best candidate function. You might need to add explicit type casts.")
+		e.At = edit.Position(w.sql, int(f.Location))
+		w.refused = cmp.Or[error](w.refused, e)
+		return
 	case alike[name]:
 		w.alike(f, name)
 		return
@@ -170,6 +177,6 @@ func mayTakeConstants(f *pg.FuncCall) bool {
 	name := strings.TrimPrefix(tree.LastText(f.Funcname), pgcatalog.TranslatedPrefix)
 	_, some := byArguments[name]
 	return some || parameters[name] != nil || alike[name] || arrayFunctions[name] ||
-		name == "substring" || name == "age" ||
+		name == "substring" || name == "age" || name == "to_hex" || name == "to_char" ||
 		strings.HasPrefix(name, "round__") || strings.HasPrefix(name, "trunc__")
 }

@@ -344,7 +344,7 @@ func (n *inference) call(f *pg.FuncCall) uint32 {
 		if len(f.Args) == 2 {
 			return wider(first(), n.of(f.Args[1]))
 		}
-	case "csm_numeric", "csm_numeric__exact":
+	case "csm_numeric", "csm_numeric__exact", "csm_numeric__of_text":
 		return numericType
 	case "array_agg":
 		return arraysOf[first()]

@@ -11,14 +11,15 @@ import (
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
-// shownNames are the types that are distinguished here, as errors name them.
+// shownNames are the types of numbers, and booleans, as errors name them.
 var shownNames = map[uint32]string{
 	smallType: "smallint", integerType: "integer", bigintType: "bigint", numericType: "numeric", realType: "real",
 	doubleType: "double precision", booleanType: "boolean",
 }
 
 // mismatch is what PostgreSQL refuses of a part of a text by the types of what stands side by side, and DuckDB does
-// not: a boolean beside a number is one there; and of names for more columns than there are.
+// not: a boolean beside a number is one there, and what stands beside a text is a text; and of names for more columns
+// than there are.
 func (w *translation) mismatch(part any, parsed *pg.ParseResult, find Find) error {
 	switch x := part.(type) {
 	case *pg.CoalesceExpr:
@@ -86,11 +87,11 @@ var setNames = map[pg.SetOperation]string{
 func (w *translation) matched(what string, list []*pg.Node) error {
 	var first uint32
 	for _, x := range list {
-		t := w.of(x)
+		t := w.comparedType(x)
 		if err := matchedTypes(what, first, t); err != nil {
 			return err
 		}
-		if shownNames[first] == "" {
+		if kinds[first] == 0 {
 			first = t
 		}
 	}
@@ -98,14 +99,15 @@ func (w *translation) matched(what string, list []*pg.Node) error {
 }
 
 func matchedTypes(what string, a, b uint32) error {
-	if shownNames[a] == "" || shownNames[b] == "" || (a == booleanType) == (b == booleanType) {
+	bytes := kinds[a] == kindBytes || kinds[b] == kindBytes // of functions that have the names of those of texts, too
+	if mayCompare(a, b) || bytes {
 		return nil
 	}
-	return sqlerror.New("42804", "%s types %s and %s cannot be matched", what, shownNames[a], shownNames[b])
+	return sqlerror.New("42804", "%s types %s and %s cannot be matched", what, typeText(a), typeText(b))
 }
 
-// comparable are expressions that are compared with the first of them: PostgreSQL has no operator for a text, which is no
-// constant, and a number, a boolean or a point in time. DuckDB reads the text as one, row by row.
+// comparable are expressions that are compared with the first of them: PostgreSQL has no operator for a text, which is
+// no constant, and a number, or a date and a boolean. DuckDB reads the one as the other, row by row.
 func (w *translation) comparable(list []*pg.Node, op string, at int32) error {
 	for _, x := range list[1:] {
 		if err := w.operatorFor(list[0], op, x, at); err != nil {
@@ -117,43 +119,123 @@ func (w *translation) comparable(list []*pg.Node, op string, at int32) error {
 
 // operatorFor is the error of two expressions for which there is no operator that compares; nil: there may be one.
 func (w *translation) operatorFor(a *pg.Node, op string, b *pg.Node, at int32) error {
+	if s, t := w.of(a), w.of(b); s == byteaType && t == 0 || s == 0 && t == byteaType {
+		return nil // btrim(x, y) is of bytes, too
+	}
 	return w.noOperator(w.comparedType(a), op, w.comparedType(b), at)
 }
 
 // comparedRows is the same of what is looked for in the rows of a query.
 func (w *translation) comparedRows(s *pg.SubLink, q *bind.Query) error {
-	t, list := w.query(q, 0), q.Stmt.GetTargetList()
-	if t == unknownType || t == 0 && len(list) == 1 && w.isText(list[0].GetResTarget().GetVal()) {
-		t = textType
+	sides := []*pg.Node{s.Testexpr}
+	if row := s.Testexpr.GetRowExpr(); row != nil {
+		sides = row.Args
 	}
-	return w.noOperator(w.comparedType(s.Testexpr), cmp.Or(tree.LastText(s.OperName), "="), t, s.Location)
+	for i, x := range sides {
+		t, list := w.query(q, i), q.Stmt.GetTargetList()
+		if t == unknownType || t == 0 && len(list) == len(sides) && w.isText(list[i].GetResTarget().GetVal()) {
+			t = textType
+		}
+		if err := w.noOperator(w.comparedType(x), cmp.Or(tree.LastText(s.OperName), "="), t, s.Location); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
+// noOperator is the error of an operator that compares values of two types, and that is not there; nil: it may be.
 func (w *translation) noOperator(a uint32, op string, b uint32, at int32) error {
-	if isTextType(a) == isTextType(b) || typeTexts[a] == "" || typeTexts[b] == "" ||
-		!isPlainValue(a) && !isPlainValue(b) {
+	if mayCompare(a, b) {
 		return nil
 	}
-	e := sqlerror.New("42883", "operator does not exist: %s %s %s", typeTexts[a], op, typeTexts[b]).
+	return w.withoutOperator(a, op, b, at)
+}
+
+func (w *translation) withoutOperator(a uint32, op string, b uint32, at int32) error {
+	e := sqlerror.New("42883", "operator does not exist: %s %s %s", typeText(a), op, typeText(b)).
 		WithHint("No operator matches the given name and argument types. You might need to add explicit type casts.")
 	e.At = edit.Position(w.sql, int(at))
 	return e
 }
 
-func isTextType(t uint32) bool { return t == textType || t == varcharType || t == bpcharType }
+// notJoined is the error of || between types of which neither is a text or an array.
+func (w *translation) notJoined(e *pg.A_Expr) error {
+	a, b := w.of(e.Lexpr), w.of(e.Rexpr)
+	if kinds[a] == 0 || kinds[b] == 0 || kinds[a] == kindText || kinds[b] == kindText ||
+		a == byteaType && b == byteaType {
+		return nil
+	}
+	return w.withoutOperator(a, "||", b, e.Location)
+}
 
-func isPlainValue(t uint32) bool {
-	return isNumber(t) && t != unknownType || t == booleanType || isTime(t) || t == intervalType
+// merged refuses columns that USING or NATURAL compare and that cannot be.
+func (w *translation) merged(f *bind.From) error {
+	if f == nil || f.Join == nil {
+		return nil
+	}
+	for _, pair := range f.Using {
+		a, b := w.column(pair[0]), w.column(pair[1])
+		if !mayCompare(a, b) {
+			return sqlerror.New("42804", "JOIN/USING types %s and %s cannot be matched", typeText(a), typeText(b))
+		}
+	}
+	return cmp.Or(w.merged(f.Left), w.merged(f.Right))
+}
+
+// kind is a group of types that are compared with each other.
+type kind int
+
+const (
+	kindText kind = iota + 1
+	kindNumber
+	kindBoolean
+	kindTime
+	kindInterval // and the time of day, which becomes one
+	kindBytes
+	kindUUID
+)
+
+var kinds = map[uint32]kind{
+	textType: kindText, varcharType: kindText, bpcharType: kindText, smallType: kindNumber, integerType: kindNumber,
+	bigintType: kindNumber, numericType: kindNumber, realType: kindNumber, doubleType: kindNumber,
+	booleanType: kindBoolean, dateType: kindTime, timestampType: kindTime, timestampTZType: kindTime,
+	intervalType: kindInterval, timeType: kindInterval, byteaType: kindBytes, uuidType: kindUUID,
+}
+
+const (
+	timeType = 1083
+	uuidType = 2950
+)
+
+// mayCompare reports whether there may be operators that compare values of two types.
+func mayCompare(a, b uint32) bool {
+	switch {
+	case arrays[a] && arrays[b]:
+		return mayCompare(elementsOf[a], elementsOf[b])
+	case arrays[a] || arrays[b]:
+		return kinds[a] == 0 && kinds[b] == 0
+	}
+	return kinds[a] == 0 || kinds[b] == 0 || kinds[a] == kinds[b]
+}
+
+// typeText is the name of a type in an error.
+func typeText(t uint32) string {
+	if element := elementsOf[t]; element != 0 {
+		return typeTexts[element] + "[]"
+	}
+	return typeTexts[t]
 }
 
 // comparedType is the type of a side of a comparison, 0 if it is not certain. What a query gives without a type is a
 // text.
 func (w *translation) comparedType(x *pg.Node) uint32 {
-	if x.GetAConst() != nil || x.GetParamRef() != nil || x.GetRowExpr() != nil {
+	if x.GetParamRef() != nil || x.GetRowExpr() != nil {
 		return 0
 	}
 	t := w.of(x)
 	switch {
+	case x.GetAConst() != nil:
+		return t // of a string, or NULL, it is of no kind
 	case t == unknownType && (x.GetColumnRef() != nil || x.GetSubLink() != nil), t == 0 && w.isText(x):
 		return textType
 	case t == unknownType:

@@ -71,6 +71,9 @@ func Translate(sql string, parsed *pg.ParseResult, find Find) (string, edit.List
 				return sql, nil, err
 			}
 		}
+		for _, f := range q.From {
+			w.refused = cmp.Or(w.refused, w.merged(f))
+		}
 		for _, amount := range []*pg.Node{q.Stmt.GetLimitCount(), q.Stmt.GetLimitOffset()} {
 			w.number(amount, bigintType, false)
 		}
@@ -96,7 +99,7 @@ func Translate(sql string, parsed *pg.ParseResult, find Find) (string, edit.List
 			seen[n] = true
 			w.node(n)
 		}
-		if err := cmp.Or(w.refused, w.mismatch(part, parsed, find)); err != nil {
+		if err := cmp.Or(w.refused, w.mismatch(part, parsed, find), w.conditions(part)); err != nil {
 			return sql, nil, err
 		}
 	}
@@ -126,7 +129,11 @@ func Needed(parsed *pg.ParseResult) bool {
 	inserted := insertedRows(parsed)
 	var tested, items []string // names of which it is asked whether they are NULL, and those of tables
 	for m := range tree.All(parsed.ProtoReflect()) {
-		switch x := m.Interface().(type) {
+		part := m.Interface()
+		if mayBeNoCondition(part) {
+			return true
+		}
+		switch x := part.(type) {
 		case *pg.NullTest:
 			tested = append(tested, wholeName(x.Arg.GetColumnRef())...)
 		case *pg.RangeVar:
@@ -168,6 +175,10 @@ func Needed(parsed *pg.ParseResult) bool {
 				return true
 			}
 			switch name {
+			case "min", "max":
+				if len(x.Args) == 1 && isColumn(x.Args[0]) {
+					return true
+				}
 			case "sum", "avg", "round", "date_trunc", "csm_divide", "csm_mod", "csm_text", "concat", "concat_ws", "string_agg",
 				"csm_generate_series", "to_char", "csm_numeric", "csm_numeric__array",
 				"csm_date_trunc__decade", "csm_date_trunc__century", "csm_date_trunc__millennium":
@@ -178,7 +189,7 @@ func Needed(parsed *pg.ParseResult) bool {
 				return true
 			}
 		case *pg.TypeCast:
-			if _, is := toWholeNumber(x); is {
+			if _, is := toWholeNumber(x); is || mayNotCast(x) {
 				return true
 			}
 		case *pg.JoinExpr:
@@ -254,6 +265,7 @@ func (w *translation) node(x *pg.Node) {
 	case *pg.Node_AExpr:
 		switch {
 		case isConcatenation(e.AExpr):
+			w.refused = cmp.Or(w.refused, w.notJoined(e.AExpr))
 			w.joined(e.AExpr)
 		case isContainment(e.AExpr):
 			w.contained(e.AExpr)
@@ -284,6 +296,7 @@ func (w *translation) node(x *pg.Node) {
 	case *pg.Node_FuncCall:
 		w.call(x)
 	case *pg.Node_TypeCast:
+		w.refused = cmp.Or(w.refused, w.castable(e.TypeCast))
 		w.wholeNumber(e.TypeCast)
 	case *pg.Node_SubLink:
 		w.scaledMembers(e.SubLink)

@@ -282,9 +282,11 @@ CREATE MACRO pg_session.csm_numeric(x VARCHAR) AS CAST(x AS DOUBLE), (x) AS x + 
 CREATE MACRO pg_session.csm_numeric__exact(x) AS x + CAST(0 AS DECIMAL(1, 0));
 -- Tells a parameter that is cast to a numeric without digits from others.
 CREATE MACRO pg_session.csm_numeric__parameter(x) AS x;
--- The elements of an array as numerics of as many digits as they have. A text is one of a double precision, which has fifteen digits.
+-- Of what certainly is a text typing.Translate calls this one.
 CREATE MACRO pg_compat.double_text(x) AS CASE WHEN strlen(x) > 15 AND strlen(regexp_replace(x, '^[^1-9]*|[eE].*$|[^0-9]', '', 'g')) > 15
-  THEN error('0A000: numeric[] of a text of more than 15 digits is not supported: "' || x || '"; write numeric(p, s)[]') ELSE x END;
+  THEN error('0A000: numeric of a text of more than 15 digits is not supported: "' || x || '"; write numeric(p, s)') ELSE x END;
+CREATE MACRO pg_session.csm_numeric__of_text(x) AS CAST(pg_compat.double_text(x) AS DOUBLE);
+-- The elements of an array as numerics of as many digits as they have. A text is one of a double precision.
 CREATE MACRO pg_session.csm_numeric__array(x) AS coalesce(x, CAST(NULL AS DECIMAL(1, 0)[]));
 CREATE MACRO pg_session.csm_numeric__array2(x) AS coalesce(x, CAST(NULL AS DECIMAL(1, 0)[][]));
 CREATE MACRO pg_session.csm_numeric__texts(x) AS CAST(list_transform(x, lambda e: pg_compat.double_text(e)) AS DOUBLE[]);
