@@ -43,15 +43,36 @@ func (e *execution) aggregate() (arrow.RecordBatch, error) {
 		}
 	}()
 	for _, o := range e.query.Outputs {
-		b := array.NewBuilder(e.mem, o.Type.Arrow())
-		err := partials[0][o.Aggregate].appendTo(b)
-		columns = append(columns, b.NewArray())
-		b.Release()
+		column, err := e.summedUp(o, partials[0][o.Aggregate])
 		if err != nil {
 			return nil, err
 		}
+		columns = append(columns, column)
 	}
 	return array.NewRecordBatch(e.schema, columns, 1), nil
+}
+
+// summedUp is what an output is of what all threads have.
+func (e *execution) summedUp(o plan.Output, all accumulator) (arrow.Array, error) {
+	b := array.NewBuilder(e.mem, o.Type.Arrow())
+	defer b.Release()
+	if err := all.appendTo(b); err != nil {
+		return nil, err
+	}
+	if b.NullN() == 0 || o.Default == nil {
+		return b.NewArray(), nil
+	}
+	instead := array.NewBuilder(e.mem, o.Type.Arrow())
+	defer instead.Release()
+	i, _ := whole(*o.Default, 0)
+	put := func() error { return appendInt(instead, i) }
+	if o.Type.Kind == plan.KindDouble {
+		put = func() error { return appendFloat(instead, float64(i)) }
+	}
+	if err := put(); err != nil {
+		return nil, err
+	}
+	return instead.NewArray(), nil
 }
 
 // accumulate adds the rows that stay of a morsel to what one thread has.

@@ -24,6 +24,12 @@ func appendWide(b array.Builder, n decimal128.Num) error {
 		x.Append(n)
 	case *array.Uint64Builder:
 		x.Append(n.LowBits())
+	case *array.Int64Builder: // a sum that is cast
+		i := int64(n.LowBits())
+		if n.HighBits() != i>>63 {
+			return overflow("the sum does not fit BIGINT")
+		}
+		x.Append(i)
 	default:
 		return layoutError("no wide number fits %s", b.Type())
 	}

@@ -10,6 +10,48 @@ import (
 
 var aggregateOps = map[string]AggregateOp{"count": Count, "sum": Sum, "min": Min, "max": Max, "avg": Avg}
 
+// aggregated binds an output that isAggregate.
+func (b *binder) aggregated(q *Query, n *pg.Node) (Output, string) {
+	switch e := n.GetNode().(type) {
+	case *pg.Node_TypeCast:
+		out, text := b.aggregated(q, e.TypeCast.Arg)
+		if name := typeName(e.TypeCast.TypeName); name != "int8" || out.Type.Kind != KindHugeInt || out.Default != nil {
+			b.fail(e.TypeCast.Location, "a cast of an aggregate but that of a sum to BIGINT")
+		}
+		out.Type = Type{Kind: KindBigInt}
+		return out, wrap("CAST(", text, " AS BIGINT)")
+	case *pg.Node_CoalesceExpr:
+		return b.coalesced(q, e.CoalesceExpr)
+	}
+	return b.aggregate(q, n.GetFuncCall())
+}
+
+// coalesced binds coalesce of an aggregate and a whole number, whose type is the aggregate's.
+func (b *binder) coalesced(q *Query, c *pg.CoalesceExpr) (Output, string) {
+	out, text := b.aggregated(q, c.Args[0])
+	if b.unsupported != nil {
+		return out, ""
+	}
+	if len(c.Args) != 2 || c.Args[1].GetAConst() == nil {
+		b.fail(c.Location, "coalesce of an aggregate and something that is no literal")
+		return out, ""
+	}
+	other := b.literalOf(c.Args[1], c.Args[1].GetAConst())
+	if b.unsupported != nil {
+		return out, ""
+	}
+	switch out.Type.Kind {
+	case KindHugeInt, KindBigInt, KindDouble, KindInteger:
+	default:
+		b.fail(c.Location, "coalesce of an aggregate of type "+out.Type.String())
+	}
+	if out.Default != nil || other.Type.Kind != KindInteger {
+		b.fail(c.Location, "coalesce of an aggregate and something but an INTEGER")
+	}
+	out.Default = &other.Value
+	return out, wrap("COALESCE(", text+", "+other.text, ")")
+}
+
 // aggregate binds an aggregate call; equal ones are computed once.
 func (b *binder) aggregate(q *Query, c *pg.FuncCall) (Output, string) {
 	out := Output{Aggregate: -1}

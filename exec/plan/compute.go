@@ -119,13 +119,18 @@ func (b *binder) selectList(q *Query, s *pg.SelectStmt) {
 	}
 }
 
+// isAggregate reports whether n is an aggregate, a cast of one, or coalesce of either and something else.
 func isAggregate(n *pg.Node) bool {
-	c := n.GetFuncCall()
-	if c == nil {
-		return false
+	switch e := n.GetNode().(type) {
+	case *pg.Node_FuncCall:
+		_, ok := aggregateOps[functionName(e.FuncCall)]
+		return ok
+	case *pg.Node_TypeCast:
+		return isAggregate(e.TypeCast.Arg)
+	case *pg.Node_CoalesceExpr:
+		return isAggregate(e.CoalesceExpr.Args[0])
 	}
-	_, ok := aggregateOps[functionName(c)]
-	return ok
+	return false
 }
 
 func (b *binder) target(q *Query, t *pg.ResTarget) {
@@ -135,7 +140,7 @@ func (b *binder) target(q *Query, t *pg.ResTarget) {
 	}
 	out, text := Output{Aggregate: -1}, ""
 	if isAggregate(t.GetVal()) {
-		out, text = b.aggregate(q, t.GetVal().GetFuncCall())
+		out, text = b.aggregated(q, t.GetVal())
 	} else {
 		e := b.expr(t.GetVal())
 		out.Type, text = e.Type, e.text

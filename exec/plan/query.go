@@ -40,7 +40,8 @@ type Output struct {
 	Name      string // as DuckDB would name it
 	Type      Type
 	Expr      *Expr
-	Aggregate int // -1 if not an aggregate
+	Aggregate int    // -1 if not an aggregate
+	Default   *Value // a whole number in the place of an aggregate that is NULL; nil: none
 }
 
 // AggregateOp is an aggregate function.
@@ -322,7 +323,11 @@ func (q *Query) describeSource(o Output) string {
 	if o.Expr != nil {
 		return o.Expr.String()
 	}
-	return q.Aggregates[o.Aggregate].String()
+	text := q.Aggregates[o.Aggregate].String()
+	if o.Default != nil {
+		text = "coalesce(" + text + ", " + o.Default.String() + ")"
+	}
+	return text
 }
 
 func (q *Query) describeScan() string {
