@@ -61,7 +61,11 @@ func (b *binder) lookup(q *Query, name string) (sure bool) {
 		open := b.lookupIn(q, name)
 		if len(b.may) > before && sure && !lateral {
 			found := b.may[before]
-			return len(b.may) == before+1 && !q.vague && (found.Item == nil || !found.Item.Open)
+			hidden := open // by a column of a table that is not known, which an entry of the select list gives way to
+			if found.Item != nil {
+				hidden = found.Item.Open
+			}
+			return len(b.may) == before+1 && !q.vague && !hidden
 		}
 		sure = sure && !open && !q.vague
 		lateral = lateral || q.Lateral
