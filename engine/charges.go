@@ -24,7 +24,7 @@ func (s *Session) limitShare() {
 // those of package account and of the server. Only the goroutine that uses the session calls it.
 func (s *Session) Take(kind string, bytes int64) error {
 	err := s.account.Take(kind, bytes)
-	for err != nil && s.relieve() {
+	for err != nil && s.relieve(nil) {
 		err = s.account.Take(kind, bytes)
 	}
 	return err
@@ -36,8 +36,8 @@ func (s *Session) TakeAside(kind string, bytes int64) error {
 }
 
 // relieve drops a plan that the session can do without: one that is kept for its text, or that of the least recently
-// used statement, which is replanned when it is used. False: there is none.
-func (s *Session) relieve() bool {
+// used statement other than one, which is replanned when it is used. False: there is none.
+func (s *Session) relieve(other *Statement) bool {
 	if s.life.Enter() != nil {
 		return false
 	}
@@ -51,7 +51,7 @@ func (s *Session) relieve() bool {
 	}
 	var oldest *Statement
 	for st := range s.statements {
-		if st.spare() && (oldest == nil || st.used < oldest.used) {
+		if st != other && st.spare() && (oldest == nil || st.used < oldest.used) {
 			oldest = st
 		}
 	}
@@ -62,13 +62,12 @@ func (s *Session) relieve() bool {
 	return true
 }
 
-// computing is what the Arrow kernels allocate by for the session. A plan that it can do without makes room for the first
-// rows; later ones come while other goroutines compute.
-func (s *Session) computing() *account.Allocator {
-	mem := s.account.Allocator(account.Computed)
-	for first := min(firstRows, s.account.Most()/8); mem.Fits(first) != nil && s.relieve(); {
+// makeRoom drops plans of other statements before one runs, until there is room for the first rows that the Arrow kernels
+// may compute for it: later none can be dropped, for it may be the plan that runs.
+func (st *Statement) makeRoom() {
+	s := st.session
+	for first := min(firstRows, s.account.Most()/8); !s.account.Has(first) && s.relieve(st); {
 	}
-	return mem
 }
 
 // firstRows is what some columns of a thousand rows take.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/conform"
@@ -558,7 +559,7 @@ func (q *query) executeCompute(ctx context.Context, v *snapshot.View, args []any
 	inPlace := l.Check == nil && !q.Own && (q.source == nil || !q.compute.Table.Relation.Numbered) // those are kept
 	table := &kernel.Table{
 		Node: e.node, Reader: e.reader, Read: read, Held: held, Facts: q.source, Zones: &e.zonemaps, Without: q.Without, Threads: e.config.Threads,
-		Memory: s.computing(), Copied: !inPlace, Schema: q.schema, Trust: trustworthy,
+		Memory: s.account.Allocator(account.Computed), Copied: !inPlace, Schema: q.schema, Trust: trustworthy,
 	}
 	run, err := table.Open(ctx, q.compute, args)
 	if err != nil {

@@ -127,3 +127,57 @@ func TestComputedRowsAreCharged(t *testing.T) {
 	require.Zero(t, held())
 	exec(t, s, "ROLLBACK")
 }
+
+// A statement whose plan is all that could make room for its rows keeps it, and is refused, or runs; plans of others make
+// room before it runs.
+func TestComputedRowsTakeNoPlanAway(t *testing.T) {
+	e := open(t)
+	s := session(t, e)
+	exec(t, s, "CREATE TABLE small AS SELECT i, i % 10 AS k FROM range(1000) r(i)")
+	exec(t, s, "CREATE TABLE keyed (i BIGINT PRIMARY KEY, k BIGINT)")
+	exec(t, s, "INSERT INTO keyed SELECT i, 0 FROM range(100) r(i)")
+	texts := []string{"SELECT i + 1 FROM small WHERE k <> $1", "INSERT INTO keyed SELECT i + 1000, k FROM small WHERE i = $1",
+		"UPDATE keyed SET k = k + 1 WHERE i = $1 RETURNING k"}
+	ran := 0
+	for share := 16; share <= 256; share += 8 {
+		for _, text := range texts {
+			st, err := s.Prepare(t.Context(), text)
+			require.NoError(t, err)
+			exec(t, s, fmt.Sprintf("SET csm.session_memory = %d", share))
+			for n := range 2 {
+				r, err := st.Query(t.Context(), share*4+n)
+				if err == nil {
+					_, err = linesOf(r)
+				}
+				if err == nil {
+					ran++
+					continue
+				}
+				var refused interface{ SQLState() string }
+				require.ErrorAs(t, err, &refused, text)
+				require.Contains(t, []string{"53200", "54000"}, refused.SQLState(), "%s: %v", text, err)
+			}
+			exec(t, s, "RESET csm.session_memory")
+			require.NoError(t, st.Close())
+		}
+	}
+	require.Greater(t, ran, 20)
+
+	exec(t, s, "SET csm.session_memory = '1MB'")
+	var many []*engine.Statement
+	for n := range 100 {
+		st, err := s.Prepare(t.Context(), fmt.Sprintf("SELECT i + %d FROM small WHERE k <> $1", n))
+		require.NoError(t, err)
+		if engine.PlanOf(st) == nil || e.Memory().Used > 1<<20-40<<10 {
+			many = append(many, st)
+			break
+		}
+		many = append(many, st)
+	}
+	r, err := many[len(many)-1].Query(t.Context(), 3)
+	require.NoError(t, err)
+	got, err := linesOf(r)
+	require.NoError(t, err)
+	require.Len(t, got, 900)
+	require.Nil(t, engine.PlanOf(many[0]), "the plan that was not used for longest made room")
+}

@@ -331,6 +331,7 @@ func (st *Statement) execute(ctx context.Context, args []any) (*Rows, error) {
 		return nil, err
 	}
 	st.touch()
+	st.makeRoom()
 	if s.block != nil {
 		s.block.executed, s.block.sole = s.block.executed+1, nil
 		s.block.sees()

@@ -137,6 +137,13 @@ func (n *Node) giveBack(c charge) {
 	n.noteFall(after)
 }
 
+// Has reports whether Take would grant so many bytes now, as far as the session and the node are bounded.
+func (s *Session) Has(bytes int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mayTake("", bytes, *s.node.balance.Load()) == nil
+}
+
 // Begin charges what the session takes in any case: to the node, and not to its share. All sessions together take no
 // more than half of the node by it.
 func (s *Session) Begin(bytes int64) error {

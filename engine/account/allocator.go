@@ -19,7 +19,7 @@ type Allocator struct {
 	refused error // guarded by mu; the first one
 }
 
-// allocatorStep is by how much more or less is charged at once, for one array in ten would ask the node otherwise.
+// allocatorStep is by how much more or less is charged at once: small arrays do not ask the session each.
 const allocatorStep = 16 << 10
 
 // Allocator gives one that charges a kind.
@@ -42,8 +42,8 @@ func (a *Allocator) Fits(bytes int64) error {
 	return err
 }
 
-// Refused says why something was not charged that Allocate gave; nil: everything is. The caller looks after each step, and
-// ends: what it was given meanwhile is above the account (A6).
+// Refused says why something was not charged that Allocate gave; nil: everything is. The caller looks after each step,
+// and ends: what it was given meanwhile is above the account (A6).
 func (a *Allocator) Refused() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -85,7 +85,8 @@ func plain[V string | []byte](v interface {
 // may be stopped before it looks at the values, and checks no lease. In the node itself no lease runs out while a batch
 // is in use (package lease), and rows go out in place. What the session's own transaction wrote does not: no lease
 // keeps that.
-func Detach(ctx context.Context, mem memory.Allocator, batch arrow.RecordBatch, schema *arrow.Schema) (arrow.RecordBatch, error) {
+func Detach(ctx context.Context, mem memory.Allocator, batch arrow.RecordBatch,
+	schema *arrow.Schema) (arrow.RecordBatch, error) {
 	defer batch.Release()
 	copied, err := Copy(mem, batch, schema)
 	if err == nil {

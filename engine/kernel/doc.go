@@ -1,8 +1,8 @@
 // Package kernel is which queries the Arrow kernels run, and how they read the one table of each.
 //
 //	plan.Statement ─► Choice ─ Plan, Lookup ─► plan.Query, or nil: DuckDB
-//	plan.Query ─► Table.Open ─► facts: which chunks can have rows ─► zonemap: which runs of them ─► Source: each, read in place
-//	                           and held ─► exec/compute
+//	plan.Query ─► Table.Open ─► facts: which chunks can have rows ─► zonemap: which runs of them ─► Source: each, read in
+//	                            place and held ─► exec/compute ─► Rows
 //
 // # Words
 //

@@ -209,7 +209,7 @@ func (e *evaluator) constants(v plan.Value, t arrow.DataType, scale int32, n int
 		return e.keep(array.MakeArrayOfNull(e.mem, t, n)), nil
 	}
 	if t.ID() == arrow.STRING {
-		return e.textColumn(t, nil, func(int) string { return v.Text() })
+		return e.textColumn(t, nil, 0, func(int) string { return v.Text() })
 	}
 	b := array.NewBuilder(e.mem, t)
 	defer b.Release()

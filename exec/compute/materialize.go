@@ -85,11 +85,10 @@ func (e *evaluator) conformText(a arrow.Array, want arrow.DataType) (arrow.Array
 		return nil, layoutError("no text in %s", a.DataType())
 	}
 	valid, nulls := e.validity(a)
-	if valid == nil {
-		return e.textColumn(want, nil, from.at)
+	if valid != nil {
+		defer valid.Release()
 	}
-	defer valid.Release()
-	return e.textColumn(want, &validBits{valid, nulls}, from.at)
+	return e.textColumn(want, valid, nulls, from.at)
 }
 
 func (e *evaluator) conformDecimal(a arrow.Array, want arrow.DataType) (arrow.Array, error) {

@@ -45,12 +45,14 @@ func limited(mem memory.Allocator) Memory {
 // inlineText is the longest text that lies in a view itself.
 const inlineText = arrow.ViewHeaderSizeBytes - 4
 
-// textColumn makes a text for each row, NULL where like is; nil: nowhere. Their bytes are counted before they are copied:
-// a morsel of long texts is larger than all else that a query has.
-func (e *evaluator) textColumn(t arrow.DataType, like *validBits, at func(row int) string) (arrow.Array, error) {
+// textColumn makes a text for each row whose bit in valid is set, and so many NULLs; without valid, for all. Bytes are
+// counted before they are copied: a morsel of long texts is larger than all else that a query has.
+func (e *evaluator) textColumn(t arrow.DataType, valid *memory.Buffer, nulls int,
+	at func(row int) string) (arrow.Array, error) {
+	null := func(row int) bool { return valid != nil && !bitutil.BitIsSet(valid.Bytes(), row) }
 	total, views := int64(0), t.ID() == arrow.STRING_VIEW
 	for row := range e.rows {
-		if like.null(row) {
+		if null(row) {
 			continue
 		}
 		if n := len(at(row)); !views || n > inlineText {
@@ -72,7 +74,7 @@ func (e *evaluator) textColumn(t arrow.DataType, like *validBits, at func(row in
 	end := 0
 	for row := range e.rows {
 		s := ""
-		if !like.null(row) {
+		if !null(row) {
 			s = at(row)
 		}
 		if !place(row, s, end) {
@@ -83,7 +85,6 @@ func (e *evaluator) textColumn(t arrow.DataType, like *validBits, at func(row in
 		}
 		end += len(s)
 	}
-	valid, nulls := like.bits()
 	data := array.NewData(t, e.rows, []*memory.Buffer{valid, places, texts}, nil, nulls, 0)
 	defer data.Release()
 	return e.keep(array.MakeFromData(data)), nil
@@ -120,21 +121,6 @@ func endsOf[T int32 | int64](out *memory.Buffer) func(row int, s string, end int
 		ends[row+1] = T(end + len(s))
 		return true
 	}
-}
-
-// validBits is where the rows of a column are not NULL; nil: everywhere.
-type validBits struct {
-	buffer *memory.Buffer
-	nulls  int
-}
-
-func (v *validBits) null(row int) bool { return v != nil && !bitutil.BitIsSet(v.buffer.Bytes(), row) }
-
-func (v *validBits) bits() (*memory.Buffer, int) {
-	if v == nil {
-		return nil, 0
-	}
-	return v.buffer, v.nulls
 }
 
 // Bytes is about what a copy of an array takes under a type of the same values: of a slice, only its rows.

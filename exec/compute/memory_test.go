@@ -203,3 +203,16 @@ func TestFewRowsAreComputedAhead(t *testing.T) {
 		}
 	}
 }
+
+// Texts whose places a batch cannot tell are an error, before one is copied.
+func TestMoreTextsThanABatchHolds(t *testing.T) {
+	tab := fixture(memory.DefaultAllocator, 16_384, 16_384, 1) // one morsel
+	defer tab.release()
+	q, unsupported := mustPlan(t, "SELECT id, '"+strings.Repeat("y", 140_000)+"' FROM r", tab.resolver())
+	require.Nil(t, unsupported)
+	mem := &stingy{CheckedAllocator: memory.NewCheckedAllocator(memory.NewGoAllocator()), most: math.MaxInt}
+	_, err := tab.run(t, mem, q)
+	require.ErrorIs(t, err, compute.ErrTooLarge)
+	require.Less(t, mem.allocated.Load(), int64(1<<20))
+	mem.AssertSize(t, 0)
+}

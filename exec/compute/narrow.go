@@ -136,10 +136,8 @@ func (n *narrowed) gather(a arrow.Array) (arrow.Array, error) {
 	case *arrow.BooleanType:
 		values = n.gatherBits(d.Buffers()[1].Bytes(), d.Offset())
 	case *arrow.StringType, *arrow.LargeStringType:
-		if valid == nil {
-			return n.gatherTexts(a, t, nil)
-		}
-		return n.gatherTexts(a, t, &validBits{valid, nulls})
+		from := a.(stringsOf)
+		return n.textColumn(t, valid, nulls, func(i int) string { return from.Value(int(n.kept[i])) })
 	case arrow.BinaryViewDataType:
 		values = gatherFixed[arrow.ViewHeader](n, d, arrow.ViewHeaderSizeBytes)
 	case *arrow.DictionaryType:
@@ -200,9 +198,4 @@ func (n *narrowed) gatherBits(from []byte, offset int) *memory.Buffer {
 		}
 	}
 	return out
-}
-
-func (n *narrowed) gatherTexts(a arrow.Array, t arrow.DataType, valid *validBits) (arrow.Array, error) {
-	from := a.(stringsOf)
-	return n.textColumn(t, valid, func(i int) string { return from.Value(int(n.kept[i])) })
 }

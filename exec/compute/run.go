@@ -36,9 +36,9 @@ type Described interface {
 // plan's names;
 // a column that is handed on in place keeps its physical type (X2), everything computed has its logical one.
 //
-// A mem that is a [Memory] may refuse; nil: the default one. At most threads goroutines compute at once, 0: as many as there are processors; each is joined before a call of Next
-// returns. The reader belongs to one goroutine. It stops soon after ctx is done, with ctx's error, and must be
-// released.
+// A mem that is a [Memory] may refuse; nil: the default one. At most threads goroutines compute at once, 0: as many as
+// there are processors; each is joined before a call of Next returns. The reader belongs to one goroutine. It stops soon
+// after ctx is done, with ctx's error, and must be released.
 func Run(ctx context.Context, q *plan.Query, open func(context.Context, plan.TableScan) (Source, error),
 	args []any, threads int, mem memory.Allocator) (*Reader, error) {
 	if threads <= 0 {
@@ -48,7 +48,9 @@ func Run(ctx context.Context, q *plan.Query, open func(context.Context, plan.Tab
 	if err != nil {
 		return nil, err
 	}
-	e := &execution{ctx: ctx, query: q, mem: limited(mem), arguments: values, threads: threads, remaining: -1, morsel: givenRows}
+	e := &execution{
+		ctx: ctx, query: q, mem: limited(mem), arguments: values, threads: threads, remaining: -1, morsel: givenRows,
+	}
 	if err := e.limits(); err != nil {
 		return nil, err
 	}

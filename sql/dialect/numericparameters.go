@@ -25,22 +25,21 @@ import (
 // before the point.
 const NumericParameterScale = 9
 
-const (
-	numericParameterName = numericName + "__parameter"
-	numericParameterType = "::DECIMAL(38, 9)"
-)
+const numericParameterName = numericName + "__parameter"
 
-// openParameter is such a cast, as numericParameter wrote it.
+var numericParameterType = fmt.Sprintf("::DECIMAL(%d, %d)", digitsOfDecimal, NumericParameterScale)
+
+// openParameter is such a cast, as translation.cast and castTo write it.
 var openParameter = regexp.MustCompile(regexp.QuoteMeta(numericParameterName) +
-	`\(\s*\$([0-9]+)\s*::DECIMAL\(38, 9\)((?:\s*\[\s*\])*)\s*\)`)
+	`\(\s*\$([0-9]+)\s*` + regexp.QuoteMeta(numericParameterType) + `((?:\s*\[\s*\])*)\s*\)`)
 
 // isOpenNumeric reports whether a type that ends at an offset is numeric or numeric[], without digits.
 func (r *translation) isOpenNumeric(kind lex.Token, end int) bool {
 	return isNumeric(kind) && strings.Trim(r.sql[kind.End():end], "[] ") == ""
 }
 
-// OpenParameters are the numbers of the parameters that a text casts to numerics without digits.
-func OpenParameters(text string) map[int]bool {
+// openParameters are the numbers of the parameters that a text casts to numerics without digits.
+func openParameters(text string) map[int]bool {
 	if !strings.Contains(text, numericParameterName) {
 		return nil
 	}
@@ -56,7 +55,7 @@ func OpenParameters(text string) map[int]bool {
 // numerics: a double precision has fifteen digits then, as in PostgreSQL, a real six. What has too many digits behind
 // the point is an error.
 func exactNumerics(text string, args []any) error {
-	for number := range OpenParameters(text) {
+	for number := range openParameters(text) {
 		if number > len(args) {
 			continue
 		}
