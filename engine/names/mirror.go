@@ -73,7 +73,7 @@ func (m *Mirror) Open(db *duckdb.Database, system map[string]*arrow.Schema, log 
 	}
 	m.shown.schemas[SystemSchema] = true
 	m.reach(0)
-	err = errors.Join(showSystem(conn.Exec, duckdb.CatalogName, m.system), pgcatalog.InstallSchemas(conn.Exec))
+	err = errors.Join(showSystem(conn.Exec, duckdb.CatalogName, m.system), m.attach(pgcatalog.Schemas))
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,11 @@ func (m *Mirror) makeCatalogsLocked() error {
 	if err := m.makeFunctionsLocked(); err != nil {
 		return err
 	}
-	if err := pgcatalog.InstallCatalogs(m.conn.Exec); err != nil {
+	if err := m.attach(pgcatalog.Catalogs); err != nil {
+		return err
+	}
+	// Views over the catalogs are bound on this connection, which has what they read then.
+	if err := pgcatalog.Refresh(m.conn.Exec, nil, nil, nil, duckdb.CatalogName); err != nil {
 		return err
 	}
 	m.catalogs.Store(true)
@@ -202,11 +206,19 @@ func (m *Mirror) makeFunctionsLocked() error {
 	if m.functions.Load() {
 		return nil
 	}
-	if err := pgcatalog.Install(m.conn.Exec); err != nil {
+	if err := m.attach(pgcatalog.Functions); err != nil {
 		return err
 	}
 	m.functions.Store(true)
 	return nil
+}
+
+func (m *Mirror) attach(image pgcatalog.Image) error {
+	file, err := image.File()
+	if err != nil {
+		return err
+	}
+	return m.conn.Attach(image.Name, file)
 }
 
 // exec runs a statement that makes names, with the functions that it calls. Requires mu.

@@ -55,8 +55,8 @@ func inDatabase(text, database string) (string, edit.List) {
 	whole := map[int]bool{} // offsets of names of three parts or more
 	tokens := scanned.Tokens
 	for i := range tokens {
-		if i+4 < len(tokens) && tokens[i+1].Token == pg.Token_ASCII_46 && tokens[i+3].Token == pg.Token_ASCII_46 && (i == 0 || tokens[i-1].Token != pg.Token_ASCII_46) &&
-			!pgcatalog.Owns(text[tokens[i+2].Start:tokens[i+2].End]) {
+		if i+4 < len(tokens) && tokens[i+1].Token == pg.Token_ASCII_46 && tokens[i+3].Token == pg.Token_ASCII_46 &&
+			(i == 0 || tokens[i-1].Token != pg.Token_ASCII_46) {
 			whole[int(tokens[i].Start)] = true
 		}
 	}

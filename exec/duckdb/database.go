@@ -1,6 +1,7 @@
 package duckdb
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -205,22 +206,8 @@ func (db *Database) prepareCatalog(options Options) error {
 			return err
 		}
 	}
-	if err := registerRounding(c); err != nil {
-		return err
-	}
-	if err := registerDivide(c); err != nil {
-		return err
-	}
-	if err := registerClock(c); err != nil {
-		return err
-	}
-	if err := registerJSON(db, c); err != nil {
-		return err
-	}
-	if err := registerSequences(db, c); err != nil {
-		return err
-	}
-	return registerSetConfig(db, c)
+	return errors.Join(registerRounding(c), registerDivide(c), registerClock(c), registerJSON(db, c),
+		registerSequences(db, c), registerSetConfig(db, c))
 }
 
 // Close frees the database. Every Connection must be closed before.

@@ -53,7 +53,7 @@
 //     that was not requested. Where DuckDB has lost it, and it cannot be found again because the statement's own
 //     transaction made what it reads, that is reported (XX000).
 //   - D10: a client's statement opens regular files below the allowed directories and nothing else, whatever links
-//     there are or become, and never what was spilled. See files.c.
+//     there are or become, and never what was spilled. See files.c. What Attach attaches is sealed, and no secret.
 //   - D11: databases that spill to one directory spill apart, and what a killed one has spilled goes with the next one.
 //     See package spill (SPD1).
 //   - D12: every execution's columns have the types that the statement reported before the first one, whatever is

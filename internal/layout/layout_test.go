@@ -159,6 +159,8 @@ var allowed = map[string][]string{
 	"internal/mutation":    {},
 	"internal/owneddir":    {},
 	"internal/shmdir":      {"internal/owneddir"},
+
+	"sql/pgcatalog/makeimages": {"exec/duckdb", "sql/pgcatalog"},
 }
 
 // L1.

@@ -1,11 +1,14 @@
 package pgcatalog_test
 
 import (
-	"errors"
+	"fmt"
 	"os"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -27,7 +30,7 @@ func TestCalls(t *testing.T) {
 	}
 	for _, sql := range []string{
 		"", "SELECT 1", "SELECT * FROM csm_scan(7) ORDER BY a DESC, b DESC NULLS LAST",
-		"SET search_path = 'csmsql.public,csmsql.pg_session'",
+		"SET search_path = 'csmsql.public,csm_functions.pg_session'",
 		"SELECT sum(a), lower(b) FROM csm_table('public', 't') WHERE c BETWEEN 1 AND 2 AND d <> 'x' GROUP BY ALL",
 		"SELECT liked, shown FROM t",
 	} {
@@ -67,9 +70,9 @@ func TestWhatCallsNothingNeedsNothing(t *testing.T) {
 		c, err := db.Connect(nil)
 		require.NoError(t, err)
 		t.Cleanup(c.Close)
-		require.NoError(t, pgcatalog.InstallSchemas(c.Exec))
+		attach(t, c, pgcatalog.Schemas)
 		if install {
-			require.NoError(t, pgcatalog.Install(c.Exec))
+			attach(t, c, pgcatalog.Functions)
 		}
 		require.NoError(t, c.Exec("SET search_path = 'csmsql.public,"+pgcatalog.SessionSchema+"'"))
 		require.NoError(t, c.Exec("CREATE TABLE region AS SELECT 1 AS a"))
@@ -103,27 +106,70 @@ func TestWhatCallsNothingNeedsNothing(t *testing.T) {
 	require.Greater(t, same, asked*9/10)
 }
 
-// What could not be made whole is made when it is asked for again.
-func TestInstallingAgain(t *testing.T) {
-	db, err := duckdb.Open(duckdb.Options{Threads: 1})
+// Images take the place of what sessions' search paths name, beside sessions that work: each statement finds it.
+func TestAttachingBesideSessions(t *testing.T) {
+	db, err := duckdb.Open(duckdb.Options{Threads: 2})
 	require.NoError(t, err)
 	t.Cleanup(db.Close)
-	c, err := db.Connect(nil)
+	first, err := db.Connect(nil)
 	require.NoError(t, err)
-	t.Cleanup(c.Close)
-	full := errors.New("no memory")
-	for fails := 1; fails < 5; fails++ {
-		n := 0
-		err := pgcatalog.Install(func(sql string) error {
-			if n++; n == fails {
-				return full
+	t.Cleanup(first.Close)
+	attach(t, first, pgcatalog.Schemas)
+	const path = "SET search_path = 'csmsql.public," + pgcatalog.SessionSchema + "'"
+	block, err := db.Connect(nil)
+	require.NoError(t, err)
+	t.Cleanup(block.Close)
+	require.NoError(t, block.Exec(path+"; BEGIN; SELECT lower('A')"))
+	var sessions sync.WaitGroup
+	stop := make(chan struct{})
+	for range 4 {
+		c, err := db.Connect(nil)
+		require.NoError(t, err)
+		t.Cleanup(c.Close)
+		require.NoError(t, c.Exec(path))
+		sessions.Go(func() {
+			for {
+				if _, err := c.Texts(t.Context(), "SELECT lower('A') || CAST(sum(x) AS VARCHAR) FROM range(10) AS t(x)"); !assert.NoError(t, err) {
+					return
+				}
+				select {
+				case <-stop:
+					return
+				default:
+				}
 			}
-			return c.Exec(sql)
 		})
-		require.ErrorIs(t, err, full)
 	}
-	require.NoError(t, pgcatalog.Install(c.Exec))
-	texts, err := c.Texts(t.Context(), "SELECT CAST(csmsql.pg_session.csm_power(2, 3) AS VARCHAR)")
+	defer sessions.Wait()
+	defer close(stop)
+	for range 20 {
+		attach(t, first, pgcatalog.Functions, pgcatalog.Schemas)
+	}
+	attach(t, first, pgcatalog.Functions, pgcatalog.Catalogs)
+	texts, err := block.Texts(t.Context(), "SELECT lower('B')")
+	require.NoError(t, err)
+	require.Equal(t, []string{"b"}, texts)
+	require.NoError(t, block.Exec("COMMIT"))
+	texts, err = block.Texts(t.Context(), "SELECT CAST(csm_power(2, 3) AS VARCHAR)")
 	require.NoError(t, err)
 	require.Equal(t, []string{"8.0"}, texts)
+}
+
+// What is attached cannot be changed, and no client reaches its file by a name.
+func TestImagesAreSealed(t *testing.T) {
+	c := open(t)
+	for _, image := range []pgcatalog.Image{pgcatalog.Functions, pgcatalog.Catalogs} {
+		file, err := image.File()
+		require.NoError(t, err)
+		_, err = file.WriteAt([]byte{0}, 0)
+		require.ErrorIs(t, err, syscall.EPERM)
+		require.ErrorIs(t, file.Truncate(0), syscall.EPERM)
+		name := fmt.Sprintf("/proc/self/fd/%d", file.Fd())
+		for _, sql := range []string{
+			"SELECT count(*) FROM read_blob('%s')", "COPY (SELECT 1) TO '%s'", "COPY (SELECT 1) TO '%s.wal'",
+		} {
+			require.ErrorContains(t, c.Exec(fmt.Sprintf(sql, name)), "disabled by configuration", sql)
+		}
+	}
+	require.ErrorContains(t, c.Exec("CREATE MACRO "+pgcatalog.SessionSchema+".mine() AS 1"), "read-only")
 }

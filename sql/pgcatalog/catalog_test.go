@@ -1,7 +1,6 @@
 package pgcatalog_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -76,8 +75,7 @@ func TestConnectionsSeeTheirOwn(t *testing.T) {
 	t.Cleanup(db.Close)
 	first, err := db.Connect(nil)
 	require.NoError(t, err)
-	require.NoError(t, pgcatalog.Install(first.Exec))
-	require.NoError(t, pgcatalog.InstallCatalogs(first.Exec))
+	attach(t, first, pgcatalog.Functions, pgcatalog.Catalogs)
 	first.Close()
 	one, two := connect(t, db), connect(t, db)
 	const sql = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
@@ -93,33 +91,6 @@ func TestConnectionsSeeTheirOwn(t *testing.T) {
 	require.NoError(t, two.Exec("COMMIT"))
 	expect(t, one, sql, "2")
 	expect(t, two, sql, "0")
-}
-
-// TestInstallCatalogsAgain: whatever fails, the next attempt finds nothing in its way.
-func TestInstallCatalogsAgain(t *testing.T) {
-	db, err := duckdb.Open(duckdb.Options{Threads: 1})
-	require.NoError(t, err)
-	t.Cleanup(db.Close)
-	c, err := db.Connect(nil)
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
-	require.NoError(t, pgcatalog.Install(c.Exec))
-	failed := errors.New("no memory")
-	for _, last := range []int{0, 1, 2, 5, 100} {
-		calls := 0
-		err := pgcatalog.InstallCatalogs(func(sql string) error {
-			if calls++; calls == last+1 {
-				return failed
-			}
-			return c.Exec(sql)
-		})
-		if calls > last {
-			require.ErrorIs(t, err, failed)
-		} else {
-			require.NoError(t, err)
-		}
-	}
-	expect(t, connect(t, db), "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", "2")
 }
 
 // TestStrangeNames: names go through unharmed, except for the two marks that separate values on their way.

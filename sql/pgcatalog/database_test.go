@@ -55,10 +55,17 @@ func open(t testing.TB) *duckdb.Connection {
 	t.Cleanup(db.Close)
 	first, err := db.Connect(nil)
 	require.NoError(t, err)
-	require.NoError(t, pgcatalog.Install(first.Exec))
-	require.NoError(t, pgcatalog.InstallCatalogs(first.Exec))
-	first.Close() // what Install made must not need the connection that made it
+	attach(t, first, pgcatalog.Functions, pgcatalog.Catalogs)
+	first.Close() // what was attached must not need the connection that did so
 	return connect(t, db)
+}
+
+func attach(t testing.TB, c *duckdb.Connection, images ...pgcatalog.Image) {
+	for _, image := range images {
+		file, err := image.File()
+		require.NoError(t, err)
+		require.NoError(t, c.Attach(image.Name, file))
+	}
 }
 
 func connect(t testing.TB, db *duckdb.Database) *duckdb.Connection {

@@ -7,9 +7,11 @@
 //	      no: left as it is            │                                  │        (one copy per connection)
 //	                                   ▼                                  ▼
 //	     pg_compat.pg_class, … views: static rows (data/*.tsv)  ∪  rows of what users made (data/relations.sql)
-//	     pg_compat.format_type(…), … macros (lookups.sql, definitions.sql) └ InstallCatalogs made these, in database csm_catalogs
+//	     pg_compat.format_type(…), … macros (lookups.sql, definitions.sql) └ image Catalogs, database csm_catalogs
 //
-//	any other query ──► pg_session.version(), … macros (data/functions.sql), which Install made in the users' database
+//	any other query ──► pg_session.version(), … macros (data/functions.sql): image Functions, database csm_functions
+//
+//	data/ ──► MakeFunctions, MakeCatalogs ── "make generate" ──► images/ ──► Image.File ──► attached by a node that needs it
 //
 // DuckDB's own lists (SHOW TABLES, duckdb_tables(), its information_schema) are macros, too (data/duckdb.sql), which
 // leave out what is made here.
@@ -40,8 +42,9 @@
 //   - P6: nothing outside of database csm_catalogs reads it but what Rewrite wrote. So most nodes' lives need not pay
 //     for it; and because it is attached when it is first asked for, no transaction can have looked at it before, and
 //     all see it whole.
-//   - P8: a text that Calls nothing means without Install what it means with it. So a process that attaches, and asks
-//     for rows alone, does not pay for it.
+//   - P8: a text that Calls nothing means without Functions what it means with them. So a process that attaches, and
+//     asks for rows alone, does not pay for them.
+//   - P9: an image contains what data/ says, and nothing can change it (makeimages, TestImagesAreSealed).
 //   - P7: what Rewrite writes is read as the tree that it made: no parenthesis that matters is left out
 //     (deparse.DP1).
 //

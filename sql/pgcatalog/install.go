@@ -1,7 +1,6 @@
 package pgcatalog
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -11,11 +10,12 @@ import (
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
-// Schemas of DuckDB that hold what this package makes: functions that any statement may call in the users' database,
-// where sessions find them, and the catalogs with what reads them in a database of their own.
+// Databases and schemas of DuckDB that hold what this package makes: functions that any statement may call, where
+// sessions find them, and the catalogs with what reads them.
 const (
 	database      = "csmsql"
-	compatSchema  = database + ".pg_compat"
+	functions     = "csm_functions"
+	compatSchema  = functions + ".pg_compat"
 	catalogs      = "csm_catalogs"
 	catalogSchema = catalogs + ".pg_compat"
 	quietSchema   = catalogs + ".pg_quiet"
@@ -23,19 +23,9 @@ const (
 	informationSchema = catalogs + ".information_compat"
 	// SessionSchema belongs at the end of every session's search path: it holds the functions that clients call outside
 	// of catalog queries.
-	SessionSchema = database + "." + sessionSchema
+	SessionSchema = functions + "." + sessionSchema
 	sessionSchema = "pg_session"
 )
-
-// Owns reports whether a schema of the users' database holds what this package makes. Users' schemas never begin with
-// pg_.
-func Owns(schema string) bool {
-	switch database + "." + strings.ToLower(schema) {
-	case compatSchema, SessionSchema:
-		return true
-	}
-	return false
-}
 
 // NumberFormat is the macro that to_char calls for numbers, given a DECIMAL(38, 10) and a template.
 const NumberFormat = compatSchema + ".char_number"
@@ -57,7 +47,7 @@ var ourNames = regexp.MustCompile(`\b(?:pg_compat|pg_session|pg_quiet|informatio
 // databaseOf is the database that has the name in one of our schemas.
 func (m *model) databaseOf(schema, name string) string {
 	if schema == "pg_session" || schema == "pg_compat" && (m.functions[name] || name == settingsTable || name == shownTable) {
-		return database
+		return functions
 	}
 	return catalogs
 }
@@ -68,41 +58,34 @@ const (
 	shownTable    = "shown_settings"
 )
 
-// InstallSchemas makes those that a session's search path names, before there is anything in them.
-func InstallSchemas(exec func(sql string) error) error {
-	return exec("CREATE SCHEMA IF NOT EXISTS " + compatSchema + "; CREATE SCHEMA IF NOT EXISTS " + SessionSchema)
+// MakeSchemas makes what Schemas holds, in an empty database of its name.
+func MakeSchemas(exec func(sql string) error) error {
+	return exec("CREATE SCHEMA " + compatSchema + "; CREATE SCHEMA " + SessionSchema)
 }
 
-// installed are the files of what Install makes.
+// installed are the files of what Functions holds.
 var installed = []string{"functions.sql", "duckdb.sql"}
 
-// Install makes the functions that statements may call which are no catalog queries, and DuckDB's own lists: once per
-// database, before a text is planned that Calls some, and before the transaction that does so begins (P8).
-func Install(exec func(sql string) error) (err error) {
+// MakeFunctions makes what Functions holds, in an empty database of its name.
+func MakeFunctions(exec func(sql string) error) error {
 	m, err := data()
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil { // so that it may be tried again
-			const drop, cascade = "DROP SCHEMA IF EXISTS ", " CASCADE; "
-			err = errors.Join(err, exec(drop+compatSchema+cascade+drop+SessionSchema+cascade), InstallSchemas(exec))
-		}
-	}()
-	if err := InstallSchemas(exec); err != nil {
+	if err := MakeSchemas(exec); err != nil {
 		return err
 	}
 	var b strings.Builder
 	m.relations[tree.SystemSchema+".pg_settings"].writeTable(&b, compatSchema+"."+settingsTable)
 	writeRows(&b, compatSchema+"."+shownTable, shownSettings(), nil)
 	if err := exec(b.String()); err != nil {
-		return fmt.Errorf("install the system catalogs' settings: %w", err)
+		return fmt.Errorf("make the system catalogs' settings: %w", err)
 	}
 	if err := m.run(exec, installed...); err != nil {
 		return err
 	}
 	if err := exec(m.expand(twins())); err != nil {
-		return fmt.Errorf("install functions that compute their arguments once: %w", err)
+		return fmt.Errorf("make functions that compute their arguments once: %w", err)
 	}
 	return nil
 }
@@ -111,30 +94,23 @@ func Install(exec func(sql string) error) (err error) {
 func (m *model) run(exec func(sql string) error, files ...string) error {
 	for _, file := range files {
 		if err := exec(m.expand(readFile(file))); err != nil {
-			return fmt.Errorf("install the system catalogs: %s: %w", file, err)
+			return fmt.Errorf("make the system catalogs: %s: %w", file, err)
 		}
 	}
 	return nil
 }
 
-// InstallCatalogs makes the catalogs, and the functions that read them: once per database, after Install, and before
-// anything that Rewrite wrote is planned (P6). It leaves empty temporary tables in the connection that exec belongs to,
-// as Refresh does.
-func InstallCatalogs(exec func(sql string) error) (err error) {
+// MakeCatalogs makes what Catalogs holds, in an empty database of its name, beside Functions. It leaves empty temporary
+// tables in the connection that exec belongs to, as Refresh does.
+func MakeCatalogs(exec func(sql string) error) error {
 	m, err := data()
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, exec("DETACH DATABASE IF EXISTS "+catalogs)) // so that it may be tried again
-		}
-	}()
 	if err := Refresh(exec, nil, nil, nil, database); err != nil {
 		return err
 	}
 	var b strings.Builder
-	b.WriteString("ATTACH ':memory:' AS " + catalogs + ";\n")
 	for _, schema := range []string{catalogSchema, quietSchema, informationSchema} {
 		b.WriteString("CREATE SCHEMA " + schema + ";\n")
 	}
@@ -142,14 +118,14 @@ func InstallCatalogs(exec func(sql string) error) (err error) {
 		return err
 	}
 	if err := exec(b.String()); err != nil {
-		return fmt.Errorf("install the system catalogs' tables: %w", err)
+		return fmt.Errorf("make the system catalogs' tables: %w", err)
 	}
 	if err := m.run(exec, "definitions.sql", "names.sql"); err != nil {
 		return err
 	}
 	for _, key := range m.order {
 		if err := exec(m.view(m.relations[key])); err != nil {
-			return fmt.Errorf("install the system catalogs: %s: %w", key, err)
+			return fmt.Errorf("make the system catalogs: %s: %w", key, err)
 		}
 	}
 	return m.run(exec, "lookups.sql")

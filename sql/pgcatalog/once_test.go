@@ -63,7 +63,7 @@ func TestMacrosThatReadTwice(t *testing.T) {
 	c, err := db.Connect(nil)
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	require.NoError(t, pgcatalog.Install(c.Exec))
+	attach(t, c, pgcatalog.Functions)
 	types := regexp.MustCompile(`typeof\(\w+\)|"?\w+"? :=|[.]"?\w+"?`)
 	aggregates := regexp.MustCompile(`\b(sum|count|string_agg|bool_and)\(`)
 	twice := 0
