@@ -128,8 +128,8 @@ func (c *connection) converse() error {
 			c.running.handle()
 			err = c.dispatch(message)
 			c.in.release()
-			c.running.handled(c.pipeline == pipelineOpen && c.in.network.Buffered() > 0)
 		}
+		c.running.handled(c.pipeline == pipelineOpen && c.in.network.Buffered() > 0)
 		if err != nil {
 			return err
 		}

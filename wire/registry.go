@@ -79,7 +79,7 @@ type running struct {
 	mu       sync.Mutex
 	cancel   context.CancelCauseFunc // guarded by mu; nil between statements
 	timer    *time.Timer             // guarded by mu; of the statement timeout; nil: none
-	handling bool                    // guarded by mu; a message is; otherwise a late cancel request hits nothing (W4)
+	handling bool                    // guarded by mu; a message is, or its pipeline waits; else a cancel request hits nothing (W4)
 	reason   error                   // guarded by mu; for which that, and what the client has sent behind it up to Sync, is to end; nil: none
 }
 
@@ -90,11 +90,12 @@ func (r *running) handle() {
 	r.handling = true
 }
 
-// handled says that none is. What was to be interrupted goes on if more of it is there.
+// handled says that none is, unless more of what the client has sent with it is here: what interrupts it before that is
+// read ends it, too.
 func (r *running) handled(more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.handling = false
+	r.handling = more
 	if !more {
 		r.reason = nil
 	}
