@@ -8,7 +8,7 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// named are the names of what Install makes that are looked up without their schema.
+// named are the names of what Functions has that are looked up without their schema.
 var named = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
 	for _, file := range installed {
@@ -32,7 +32,7 @@ var implied = map[string]bool{
 // schema of what is looked up with it.
 var families = []string{"duckdb_", "pragma_", "sqlite_", "pg_", OncePrefix}
 
-// Calls reports whether DuckDB may look something up for a text that Install makes (P8): so are some texts for which it
+// Calls reports whether DuckDB may look something up for a text among Functions (P8): so are some texts for which it
 // does not, because words in literals count, too.
 func Calls(sql string) bool {
 	names := named()

@@ -11,7 +11,7 @@
 //
 //	any other query ──► pg_session.version(), … macros (data/functions.sql): image Functions, database csm_functions
 //
-//	data/ ──► MakeFunctions, MakeCatalogs ── "make generate" ──► images/ ──► Image.File ──► attached by a node that needs it
+//	data/ ──► MakeFunctions, MakeCatalogs (package makeimages) ──► images/ ──► Image.File ──► attached when it is needed
 //
 // DuckDB's own lists (SHOW TABLES, duckdb_tables(), its information_schema) are macros, too (data/duckdb.sql), which
 // leave out what is made here.

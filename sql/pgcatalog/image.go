@@ -13,8 +13,8 @@ import (
 )
 
 // Image is a database of DuckDB's with what this package makes, as a file. To make it takes DuckDB half a second, which
-// binds each macro; to attach it some 20 ms (decision 0056). "make generate" writes the files, and a test compares
-// them with what is made (makeimages).
+// binds each macro; to attach it some 20 ms (decision 0056). "go generate ./sql/pgcatalog" writes the files, and a test
+// compares them with what would be made (makeimages).
 //
 //go:generate go run ./makeimages
 type Image struct {
@@ -34,16 +34,20 @@ var (
 var (
 	// Schemas are those that a session's search path names, with nothing in them: attached when a database is opened,
 	// because DuckDB takes no path that is not there.
-	Schemas = Image{functions, sync.OnceValues(func() (*os.File, error) { return inMemory(functions, compressedSchemas) })}
-	// Functions are those that any statement may call, and DuckDB's own lists: attached in place of Schemas, before a text is planned that
-	// Calls some, and before the transaction that does so begins (P8).
-	Functions = Image{functions, sync.OnceValues(func() (*os.File, error) { return inMemory(functions, compressedFunctions) })}
+	Schemas = newImage(functions, compressedSchemas)
+	// Functions are those that any statement may call, and DuckDB's own lists: attached in place of Schemas, before a
+	// text is planned that Calls some, and before the transaction that does so begins (P8).
+	Functions = newImage(functions, compressedFunctions)
 	// Catalogs are PostgreSQL's, with the functions that read them: attached beside Functions, before anything is
 	// planned that Rewrite wrote (P6).
-	Catalogs = Image{catalogs, sync.OnceValues(func() (*os.File, error) { return inMemory(catalogs, compressedCatalogs) })}
+	Catalogs = newImage(catalogs, compressedCatalogs)
 )
 
-// File is the image, which is sealed: the process has it once, and keeps it.
+func newImage(name string, compressed []byte) Image {
+	return Image{name, sync.OnceValues(func() (*os.File, error) { return inMemory(name, compressed) })}
+}
+
+// File is the image in sealed memory. The process has it once, and keeps it: nothing closes it.
 func (i Image) File() (*os.File, error) { return i.file() }
 
 func inMemory(name string, compressed []byte) (_ *os.File, err error) {

@@ -3,7 +3,7 @@
 --   pg_compat.*   wherever the name is written: PostgreSQL has the function, DuckDB does not, or has an empty shell of it.
 --   pg_quiet.*    only within a query that reads the catalogs: DuckDB has a function of the name, which users may want.
 --
--- Those here any statement may call, or those here call them: they are made when a node opens. The others are made with the catalogs: those that
+-- Those here any statement may call, or those here call them: they are an image of their own (image.go). The others are in that of the catalogs: those that
 -- read relations are in lookups.sql, the rest in definitions.sql.
 
 CREATE MACRO pg_compat.session_settings() AS CAST(getvariable('csm_settings') AS MAP(VARCHAR, VARCHAR[]));

@@ -2,8 +2,8 @@
 //
 //	data/*.sql, *.tsv ──► pgcatalog.MakeFunctions, MakeCatalogs ──► DuckDB ──► images/*.duckdb.gz ──► every node attaches them
 //
-// "make generate" runs it, after each change of what they are made of; its test is red until then. An image whose
-// contents are what would be made stays as it is, because DuckDB numbers its files at random.
+// "go generate ./sql/pgcatalog" runs it, after each change of what they are made of; its test is red until then. An
+// image whose contents are what would be made stays as it is, because DuckDB numbers its files at random.
 //
 // # What it does not do
 //

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The images that every node attaches contain what data/ says: "make generate" writes them.
+// The images that every node attaches contain what data/ says: "go generate ./sql/pgcatalog" writes them.
 func TestImagesAreWhatIsMade(t *testing.T) {
 	made, err := makeAll(t.TempDir())
 	require.NoError(t, err)
@@ -18,8 +18,8 @@ func TestImagesAreWhatIsMade(t *testing.T) {
 			require.Greater(t, len(want), 600)
 		}
 		missing, other := difference(want, now), difference(now, want)
-		require.Empty(t, missing, "not in %s, but made now: run make generate", k.file)
-		require.Empty(t, other, "in %s, but not made any more: run make generate", k.file)
+		require.Empty(t, missing, "not in %s, but made now: run go generate ./sql/pgcatalog", k.file)
+		require.Empty(t, other, "in %s, but not made any more: run go generate ./sql/pgcatalog", k.file)
 		require.Equal(t, want, now)
 	}
 }
