@@ -62,8 +62,8 @@ func (s *Session) relieve(other *Statement) bool {
 	return true
 }
 
-// makeRoom drops plans of other statements before one runs, until there is room for the first rows that the Arrow kernels
-// may compute for it: later none can be dropped, for it may be the plan that runs.
+// makeRoom drops plans of other statements before one runs, until there is room for the first rows that the Arrow
+// kernels may compute for it: later none can be dropped, for it may be the plan that runs.
 func (st *Statement) makeRoom() {
 	s := st.session
 	for first := min(firstRows, s.account.Most()/8); !s.account.Has(first) && s.relieve(st); {

@@ -71,6 +71,10 @@ func TestInternalObjectsHaveNoNames(t *testing.T) {
 	exec(t, s, "CREATE TABLE t AS SELECT 1 AS a, 'csm_relation' AS pg_compat; CREATE TEMP MACRO ours() AS 7; CREATE TEMP MACRO named(x) AS TABLE FROM query_table(x)")
 	missing := map[string]string{
 		"SELECT count(*) FROM csm_catalogs.pg_compat.pg_class":                      `3D000 database "csm_catalogs" does not exist`,
+		"SELECT count(*) FROM csm_functions.pg_compat.static_pg_settings":           `3D000 database "csm_functions" does not exist`,
+		"SELECT csm_functions.pg_session.version()":                                 `3D000 database "csm_functions" does not exist`,
+		"SHOW TABLES FROM csm_functions.pg_compat":                                  `3D000 database "csm_functions" does not exist`,
+		"FROM query_table('csm_func' || 'tions.pg_com' || 'pat.t')":                 `42P01 relation "csm_functions.pg_compat.t" does not exist`,
 		`SELECT count(*) FROM "CSM_Catalogs"."Pg_Compat"."PG_CLASS"`:                `3D000 database "CSM_Catalogs" does not exist`,
 		"FROM Csm_Catalogs . /* here */ pg_compat.pg_class":                         `3D000 database "Csm_Catalogs" does not exist`,
 		"SELECT count(*) FROM csmsql.pg_compat.static_pg_settings":                  `42P01 relation "pg_compat.static_pg_settings" does not exist`,
@@ -132,7 +136,7 @@ func TestInternalObjectsHaveNoNames(t *testing.T) {
 		require.NotEqual(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM pg_class"))
 	}
 	for _, sql := range []string{ // names that only look like it
-		"SELECT a AS csm_catalogs FROM t", "SELECT pg_compat FROM t", "SELECT t.pg_compat FROM t", "SELECT a FROM t WHERE pg_compat = 'csm_relation'", "SELECT count(*) FROM duckdb_tables()",
+		"SELECT a AS csm_catalogs FROM t", "SELECT a AS csm_functions FROM t", "SELECT pg_compat FROM t", "SELECT t.pg_compat FROM t", "SELECT a FROM t WHERE pg_compat = 'csm_relation'", "SELECT count(*) FROM duckdb_tables()",
 		"FROM t WHERE pg_compat = 'csm_relation'", "SELECT count(*) FROM query_table('t')", "SELECT a FROM query_table('public' || '.t')", "FROM query_table(['t'])", "SELECT count(*) FROM query_table(['t', 't'], true)", "FROM named('t')",
 		"SELECT count(*) FROM pragma_table_info('t')", "SELECT count(*) FROM pragma_show('t')", "SELECT version()", "SELECT ours()",
 	} {

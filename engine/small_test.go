@@ -128,15 +128,16 @@ func TestComputedRowsAreCharged(t *testing.T) {
 	exec(t, s, "ROLLBACK")
 }
 
-// A statement whose plan is all that could make room for its rows keeps it, and is refused, or runs; plans of others make
-// room before it runs.
+// A statement whose plan is all that could make room for its rows keeps it, and is refused, or runs; plans of others
+// make room before it runs.
 func TestComputedRowsTakeNoPlanAway(t *testing.T) {
 	e := open(t)
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE small AS SELECT i, i % 10 AS k FROM range(1000) r(i)")
 	exec(t, s, "CREATE TABLE keyed (i BIGINT PRIMARY KEY, k BIGINT)")
 	exec(t, s, "INSERT INTO keyed SELECT i, 0 FROM range(100) r(i)")
-	texts := []string{"SELECT i + 1 FROM small WHERE k <> $1", "INSERT INTO keyed SELECT i + 1000, k FROM small WHERE i = $1",
+	texts := []string{"SELECT i + 1 FROM small WHERE k <> $1",
+		"INSERT INTO keyed SELECT i + 1000, k FROM small WHERE i = $1",
 		"UPDATE keyed SET k = k + 1 WHERE i = $1 RETURNING k"}
 	ran := 0
 	for share := 16; share <= 256; share += 8 {

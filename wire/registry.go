@@ -79,7 +79,7 @@ type running struct {
 	mu       sync.Mutex
 	cancel   context.CancelCauseFunc // guarded by mu; nil between statements
 	timer    *time.Timer             // guarded by mu; of the statement timeout; nil: none
-	handling bool                    // guarded by mu; a message is, or its pipeline waits; else a cancel request hits nothing (W4)
+	handling bool                    // guarded by mu; a message is, or its pipeline waits; else cancels hit nothing (W4)
 	reason   error                   // guarded by mu; for which that, and what the client has sent behind it up to Sync, is to end; nil: none
 }
 

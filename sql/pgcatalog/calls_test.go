@@ -129,7 +129,8 @@ func TestAttachingBesideSessions(t *testing.T) {
 		require.NoError(t, c.Exec(path))
 		sessions.Go(func() {
 			for {
-				if _, err := c.Texts(t.Context(), "SELECT lower('A') || CAST(sum(x) AS VARCHAR) FROM range(10) AS t(x)"); !assert.NoError(t, err) {
+				_, err := c.Texts(t.Context(), "SELECT lower('A') || CAST(sum(x) AS VARCHAR) FROM range(10) AS t(x)")
+				if !assert.NoError(t, err) {
 					return
 				}
 				select {
@@ -153,6 +154,22 @@ func TestAttachingBesideSessions(t *testing.T) {
 	texts, err = block.Texts(t.Context(), "SELECT CAST(csm_power(2, 3) AS VARCHAR)")
 	require.NoError(t, err)
 	require.Equal(t, []string{"8.0"}, texts)
+}
+
+// What could not be attached is attached when it is asked for again, and what is there stays meanwhile.
+func TestAttachingAgain(t *testing.T) {
+	c := open(t)
+	broken, err := os.CreateTemp(t.TempDir(), "broken")
+	require.NoError(t, err)
+	defer broken.Close()
+	_, err = broken.WriteString(strings.Repeat("no database of DuckDB's. ", 1000))
+	require.NoError(t, err)
+	for _, image := range []pgcatalog.Image{pgcatalog.Functions, pgcatalog.Catalogs} {
+		require.Error(t, c.Attach(image.Name, broken))
+		expect(t, c, "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", "2")
+		attach(t, c, image, image)
+		expect(t, c, "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", "2")
+	}
 }
 
 // What is attached cannot be changed, and no client reaches its file by a name.

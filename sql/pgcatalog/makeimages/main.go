@@ -28,6 +28,7 @@ type kind struct {
 	fill  func(exec func(sql string) error) error
 }
 
+// kinds are all of them, in the order in which they need each other, or take each other's place.
 var kinds = []kind{
 	{pgcatalog.Schemas, "schemas.duckdb.gz", pgcatalog.MakeSchemas},
 	{pgcatalog.Functions, "functions.duckdb.gz", pgcatalog.MakeFunctions},
@@ -86,7 +87,8 @@ func makeAll(scratch string) (map[string]result, error) {
 	for _, k := range kinds {
 		path := filepath.Join(scratch, strings.TrimSuffix(k.file, ".gz"))
 		// Small blocks, because most of them hold one small table.
-		err := c.Exec(fmt.Sprintf("ATTACH %s AS %s (BLOCK_SIZE 16384, STORAGE_VERSION 'v1.5.0')", duckdb.QuoteLiteral(path), k.image.Name))
+		err := c.Exec(fmt.Sprintf("DETACH DATABASE IF EXISTS %[1]s;"+
+			" ATTACH %[2]s AS %[1]s (BLOCK_SIZE 16384, STORAGE_VERSION 'v1.5.0')", k.image.Name, duckdb.QuoteLiteral(path)))
 		if err != nil {
 			return nil, err
 		}
@@ -105,11 +107,6 @@ func makeAll(scratch string) (map[string]result, error) {
 			return nil, err
 		}
 		out[k.file] = result{data, contents}
-		if k.file == kinds[0].file { // Functions take its place
-			if err := c.Exec("DETACH " + k.image.Name); err != nil {
-				return nil, err
-			}
-		}
 	}
 	return out, nil
 }
@@ -149,14 +146,16 @@ func contentsOf(c *duckdb.Connection, name string) ([]string, error) {
 	where := " WHERE database_name = " + duckdb.QuoteLiteral(name)
 	list, err := c.Texts(context.Background(), "SELECT CAST(x AS VARCHAR) FROM ("+
 		"SELECT 'schema' AS kind, schema_name AS schema, '' AS name, '' AS form, '' AS text FROM duckdb_schemas()"+where+
-		" UNION ALL SELECT function_type, schema_name, function_name, CAST((parameters, parameter_types) AS VARCHAR), macro_definition FROM duckdb_functions()"+where+
+		" UNION ALL SELECT function_type, schema_name, function_name, CAST((parameters, parameter_types) AS VARCHAR),"+
+		" macro_definition FROM duckdb_functions()"+where+
 		" UNION ALL SELECT 'view', schema_name, view_name, '', sql FROM duckdb_views()"+where+
 		" UNION ALL SELECT 'table', schema_name, table_name, '', sql FROM duckdb_tables()"+where+
 		") AS x ORDER BY ALL")
 	if err != nil {
 		return nil, err
 	}
-	tables, err := c.Texts(context.Background(), "SELECT concat_ws('.', database_name, schema_name, table_name) FROM duckdb_tables()"+where+" ORDER BY ALL")
+	tables, err := c.Texts(context.Background(),
+		"SELECT concat_ws('.', database_name, schema_name, table_name) FROM duckdb_tables()"+where+" ORDER BY ALL")
 	if err != nil {
 		return nil, err
 	}
