@@ -2,7 +2,10 @@ package etcd
 
 import (
 	"context"
+	"log/slog"
+	"testing"
 
+	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -35,6 +38,19 @@ func (s *Server) Leads() bool { return s.etcd.Server.Leader() == s.etcd.Server.M
 func (s *Store) EndLease(ctx context.Context) error {
 	_, err := s.client.Revoke(ctx, s.session.lease)
 	return err
+}
+
+// EndLeases has the server end the first so many leases of a handle that is to be opened, before their fence is written.
+func EndLeases(t testing.TB, o *Options, server *Server, number int) {
+	client, err := connect(Options{Endpoints: []string{server.Endpoint()}, Timeout: DefaultTimeout, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	o.beforeFence = func(lease clientv3.LeaseID) {
+		if number--; number >= 0 {
+			_, err := client.Revoke(t.Context(), lease)
+			require.NoError(t, err)
+		}
+	}
 }
 
 // FreePort is freePort.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/internal/faults"
 )
@@ -57,7 +59,8 @@ type Options struct {
 	// Fault is called at the fault points of sessions and commits; nil in production.
 	Fault faults.Hook
 
-	clock func() instant // bootTime; tests have another
+	clock       func() instant         // bootTime; tests have another
+	beforeFence func(clientv3.LeaseID) // of tests; nil otherwise
 }
 
 // withDefaults checks the options and fills in what they leave out.

@@ -53,14 +53,26 @@ func newSession(s *Store) *session {
 
 func (n *session) now() instant { return n.store.options.clock() }
 
-// begin takes a lease and writes the fence.
+// begin takes a lease and writes the fence. If this process, or etcd, stood still for so long that the lease has ended
+// meanwhile, it takes another one, as long as there is time.
 func (n *session) begin(ctx context.Context) error {
+	for {
+		if err := n.take(ctx); !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+			return err
+		}
+	}
+}
+
+func (n *session) take(ctx context.Context) error {
 	sent := n.now()
 	lease, err := n.store.client.Grant(ctx, int64(n.store.options.SessionTTL/time.Second))
 	if err != nil {
 		return err
 	}
 	n.lease = lease.ID
+	if n.store.options.beforeFence != nil {
+		n.store.options.beforeFence(lease.ID)
+	}
 	key := sessionKey(n.store.options.Prefix, lease.ID)
 	answer, err := n.store.client.Put(ctx, key, n.description(), clientv3.WithLease(lease.ID))
 	if err != nil {

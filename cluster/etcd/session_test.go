@@ -92,6 +92,17 @@ func TestFencedByTheTransaction(t *testing.T) {
 	require.ErrorIs(t, idle.Session().Check(), store.ErrSessionOver)
 }
 
+// A process that stands still between its lease and its fence, for longer than the lease, begins with another lease.
+func TestLeasesThatEndBeforeTheirFence(t *testing.T) {
+	t.Parallel()
+	server := member(t)
+	o := etcd.Options{Endpoints: []string{server.Endpoint()}, Prefix: prefix()}
+	etcd.EndLeases(t, &o, server, 3)
+	s := open(t, o)
+	commit(t, s, put("a", "1"), ephemeral("b"))
+	require.NoError(t, s.Session().Check())
+}
+
 // S8, E4: a transaction that was sent, not answered, and comes to etcd only after its outcome was asked for, does not happen.
 func TestLateTransactionDoesNotHappen(t *testing.T) {
 	t.Parallel()
