@@ -80,7 +80,7 @@ func checkData(d arrow.ArrayData, strings bool) error {
 	case *arrow.NullType:
 		return nil
 	case *arrow.BooleanType:
-		return holdsBits(buffers, end)
+		return holdsFixed(buffers, bitutil.BytesForBits(end))
 	case *arrow.DictionaryType:
 		return checkDictionary(d, t)
 	case *arrow.StringType, *arrow.BinaryType, *arrow.LargeStringType, *arrow.LargeBinaryType:
@@ -111,10 +111,6 @@ func holdsFixed(buffers []*memory.Buffer, size int64) error {
 		return fmt.Errorf("the values are missing")
 	}
 	return holds(buffers[1], size, "values")
-}
-
-func holdsBits(buffers []*memory.Buffer, end int64) error {
-	return holdsFixed(buffers, bitutil.BytesForBits(end))
 }
 
 func holdsOffsets(buffers []*memory.Buffer, width int, end int64) error {

@@ -32,13 +32,10 @@ func (db *Database) takes() bool {
 	return !errors.As(c.Exec("SELECT 1"), &e) || e.Kind != kindFatal
 }
 
-// DuckDB's exception types of errors that are its own fault.
 const (
+	// DuckDB's exception types of errors that are its own fault.
 	kindFatal    = "FATAL"
 	kindInternal = "INTERNAL"
-)
-
-const (
 	// invalidated is the error of every statement from then on.
 	invalidated = "database has been invalidated because of a previous fatal error"
 	failedHint  = "A server restarts by itself, and its tables stay: connect again. " +

@@ -50,31 +50,22 @@ const (
 	KindOther Kind = iota
 	KindSelect
 	KindExplain
-	KindPragma
-	KindSet
 	KindCreate
 	KindDrop
 	KindInsert
 	KindUpdate
 	KindDelete
-	KindCopy
-	KindTransaction
 )
 
 var kinds = map[bindings.StatementType]Kind{
-	bindings.StatementTypeSelect:      KindSelect,
-	bindings.StatementTypeRelation:    KindSelect,
-	bindings.StatementTypeExplain:     KindExplain,
-	bindings.StatementTypePragma:      KindPragma,
-	bindings.StatementTypeSet:         KindSet,
-	bindings.StatementTypeVariableSet: KindSet,
-	bindings.StatementTypeCreate:      KindCreate,
-	bindings.StatementTypeDrop:        KindDrop,
-	bindings.StatementTypeInsert:      KindInsert,
-	bindings.StatementTypeUpdate:      KindUpdate,
-	bindings.StatementTypeDelete:      KindDelete,
-	bindings.StatementTypeCopy:        KindCopy,
-	bindings.StatementTypeTransaction: KindTransaction,
+	bindings.StatementTypeSelect:   KindSelect,
+	bindings.StatementTypeRelation: KindSelect,
+	bindings.StatementTypeExplain:  KindExplain,
+	bindings.StatementTypeCreate:   KindCreate,
+	bindings.StatementTypeDrop:     KindDrop,
+	bindings.StatementTypeInsert:   KindInsert,
+	bindings.StatementTypeUpdate:   KindUpdate,
+	bindings.StatementTypeDelete:   KindDelete,
 }
 
 // Prepare plans one statement. Its tables are resolved now: csm_scan and csm_table call back into this process.
@@ -85,7 +76,7 @@ func (c *Connection) Prepare(sql string) (*Statement, error) {
 	c.begin() // constants are computed now
 	defer c.end()
 	c.optimize(true)
-	s, err := c.prepare(sql)
+	s, err := twice(func() (*Statement, error) { return c.prepare(sql) })
 	if !isInternal(err) {
 		return s, err
 	}
@@ -123,6 +114,10 @@ func (c *Connection) prepare(sql string) (*Statement, error) {
 
 // Texts runs a query of ours and gives its first column, of VARCHAR, NULL as an empty text.
 func (c *Connection) Texts(ctx context.Context, sql string, args ...any) ([]string, error) {
+	return twice(func() ([]string, error) { return c.texts(ctx, sql, args) })
+}
+
+func (c *Connection) texts(ctx context.Context, sql string, args []any) ([]string, error) {
 	defer c.Hear(ctx)()
 	s, err := c.Prepare(sql)
 	if err != nil {

@@ -106,33 +106,55 @@ func TestWhatCallsNothingNeedsNothing(t *testing.T) {
 	require.Greater(t, same, asked*9/10)
 }
 
-// Images take the place of what sessions' search paths name, beside sessions that work: each statement finds it.
+// Functions take the place of what sessions' search paths name, once, beside sessions that work, list all databases or
+// look for names that are missing, which DuckDB does in all databases: each statement finds what it would without that.
 func TestAttachingBesideSessions(t *testing.T) {
+	for range 25 {
+		attachBesideSessions(t)
+	}
+}
+
+func attachBesideSessions(t *testing.T) {
 	db, err := duckdb.Open(duckdb.Options{Threads: 2})
 	require.NoError(t, err)
-	t.Cleanup(db.Close)
-	first, err := db.Connect(nil)
-	require.NoError(t, err)
-	t.Cleanup(first.Close)
-	attach(t, first, pgcatalog.Schemas)
-	const path = "SET search_path = 'csmsql.public," + pgcatalog.SessionSchema + "'"
-	block, err := db.Connect(nil)
-	require.NoError(t, err)
-	t.Cleanup(block.Close)
-	require.NoError(t, block.Exec(path+"; BEGIN; SELECT lower('A')"))
-	var sessions sync.WaitGroup
-	stop := make(chan struct{})
-	for range 4 {
+	defer db.Close()
+	var connections []*duckdb.Connection
+	for range 6 {
 		c, err := db.Connect(nil)
 		require.NoError(t, err)
-		t.Cleanup(c.Close)
+		defer c.Close()
+		connections = append(connections, c)
+	}
+	first, block := connections[0], connections[1]
+	attach(t, first, pgcatalog.Schemas)
+	const path = "SET search_path = 'csmsql.public," + pgcatalog.SessionSchema + "'"
+	require.NoError(t, block.Exec(path+"; BEGIN; SELECT lower('A')"))
+	const missing = "SELECT 1 FROM missing"
+	asked := []string{
+		"SELECT lower('A') || CAST(sum(x) AS VARCHAR) FROM range(10) AS t(x)", missing, missing,
+		"SELECT table_name FROM system.main.duckdb_tables()",
+	}
+	var sessions, ready sync.WaitGroup
+	defer sessions.Wait()
+	stop := make(chan struct{})
+	defer close(stop)
+	for i, sql := range asked {
+		c := connections[2+i]
 		require.NoError(t, c.Exec(path))
+		ready.Add(1)
 		sessions.Go(func() {
+			begun := sync.OnceFunc(ready.Done)
+			defer begun()
 			for {
-				_, err := c.Texts(t.Context(), "SELECT lower('A') || CAST(sum(x) AS VARCHAR) FROM range(10) AS t(x)")
-				if !assert.NoError(t, err) {
+				_, err := c.Texts(t.Context(), sql)
+				if sql == missing {
+					if !assert.ErrorContains(t, err, "Table with name missing does not exist") {
+						return
+					}
+				} else if !assert.NoError(t, err) {
 					return
 				}
+				begun()
 				select {
 				case <-stop:
 					return
@@ -141,11 +163,7 @@ func TestAttachingBesideSessions(t *testing.T) {
 			}
 		})
 	}
-	defer sessions.Wait()
-	defer close(stop)
-	for range 20 {
-		attach(t, first, pgcatalog.Functions, pgcatalog.Schemas)
-	}
+	ready.Wait()
 	attach(t, first, pgcatalog.Functions, pgcatalog.Catalogs)
 	texts, err := block.Texts(t.Context(), "SELECT lower('B')")
 	require.NoError(t, err)
@@ -189,4 +207,12 @@ func TestImagesAreSealed(t *testing.T) {
 		}
 	}
 	require.ErrorContains(t, c.Exec("CREATE MACRO "+pgcatalog.SessionSchema+".mine() AS 1"), "read-only")
+}
+
+// What Go hides of the engine's own names, the functions that take names as strings hide, too.
+func TestFunctionsHideOwnNames(t *testing.T) {
+	functions, err := os.ReadFile("data/duckdb.sql")
+	require.NoError(t, err)
+	require.Contains(t, string(functions), `'(?i)\b(`+pgcatalog.OwnNames+`)\b'`)
+	require.Contains(t, string(functions), " IN "+pgcatalog.OwnTables)
 }
