@@ -93,6 +93,7 @@ func TestInternalObjectsHaveNoNames(t *testing.T) {
 		"SELECT * FROM query_table(['t', 'csm_relation'])":                          `42P01 relation "csm_relation" does not exist`,
 		"SELECT * FROM pragma_table_info($$pg_compat.static_pg_settings$$)":         `42P01 relation "pg_compat.static_pg_settings" does not exist`,
 		"FROM query_table('csm_' || 'relation')":                                    `42P01 relation "csm_relation" does not exist`,
+		"FROM query_table('csm_' || 'parameter')":                                   `42P01 relation "csm_parameter" does not exist`,
 		"FROM query_table(['t', concat('CSM', '_column')], true)":                   `42P01 relation "[t, CSM_column]" does not exist`,
 		"FROM query_table('csm_cata' || 'logs.pg_com' || 'pat.pg_class')":           `42P01 relation "csm_catalogs.pg_compat.pg_class" does not exist`,
 		"FROM named('csm_' || 'schema')":                                            `42P01 relation "csm_schema" does not exist`,

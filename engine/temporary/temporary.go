@@ -67,7 +67,7 @@ func DropOf(head *statement.Drop, text string) *statement.Private {
 }
 
 // ownObjects are the statements that drop what a session made for itself, what may need others first.
-const ownObjects = `SELECT 'DROP ' || kind || ' temp.main."' || replace(name, '"', '""') || '"' FROM (
+var ownObjects = `SELECT 'DROP ' || kind || ' temp.main."' || replace(name, '"', '""') || '"' FROM (
 	SELECT 1 AS place, 'VIEW' AS kind, view_name AS name, view_oid AS made FROM system.main.duckdb_views()
 		WHERE temporary AND NOT internal
 	UNION ALL SELECT 2, 'TABLE', table_name, table_oid FROM system.main.duckdb_tables()

@@ -9,6 +9,7 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/spelling"
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/unsupported"
 )
@@ -140,7 +141,7 @@ var familiar = []struct {
 }
 
 // internal matches the engine's own names, which DuckDB proposes for mistyped ones.
-var internal = regexp.MustCompile(`\b(?:csm_schema|csm_relation|csm_column|csm_constraint|csm_index|csm_index_column|csm_sequences|csm_comment|csm_type|csm_label|csm_function|csm_parameter|csm_scan|csm_table|csm_functions|csm_catalogs|pg_compat|information_compat|pg_quiet|pg_session)\b`)
+var internal = regexp.MustCompile(`(?i:\b(?:csm_scan|csm_table|` + pgcatalog.OwnNames + `)\b)`)
 
 var (
 	unknownTable = regexp.MustCompile(`^Table with name (.+) does not exist!$`)

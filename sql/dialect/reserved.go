@@ -65,13 +65,13 @@ func mayBeReserved(text string) bool {
 }
 
 var (
-	reservedDatabases = regexp.MustCompile(`^(?i:csm_functions|csm_catalogs|csm_block_\d+)$`)
-	reservedSchemas   = regexp.MustCompile(`^(?i:pg_compat|pg_quiet|pg_session|information_compat)$`)
+	reservedDatabases = regexp.MustCompile(`^(?i:` + pgcatalog.OwnDatabases + `)$`)
+	reservedSchemas   = regexp.MustCompile(`^(?i:` + pgcatalog.OwnSchemas + `)$`)
 	reservedFunctions = regexp.MustCompile(`^(?i:csm_scan|csm_table)$`)
 	// hidingFunctions are DuckDB's own lists, and functions that take names; we have others of the name, which leave
 	// out what is ours.
 	hidingFunctions = regexp.MustCompile(`^(?i:duckdb_(?:databases|schemas|tables|views|columns|constraints|types|functions|variables|table_sample)|query_table|pragma_(?:table_info|show|storage_info))$`)
-	reservedInside  = regexp.MustCompile(`(?i:\b(?:csm_functions|csm_catalogs|csm_block_\d+|pg_compat|pg_quiet|pg_session|information_compat|csm_schema|csm_relation|csm_column|csm_constraint|csm_index|csm_index_column|csm_sequences|csm_comment|csm_type|csm_label|csm_function|csm_parameter)\b)`)
+	reservedInside  = regexp.MustCompile(`(?i:\b(?:` + pgcatalog.OwnNames + `)\b)`)
 )
 
 // reservedWord looks at one identifier; behind are those that follow.

@@ -139,14 +139,6 @@ func Refresh(exec func(sql string) error, relations []Relation, types []Type, sc
 	return nil
 }
 
-// OwnTables are the temporary tables of every connection, as a list in SQL. (duckdb.sql hides them.)
-const OwnTables = "('csm_schema', 'csm_relation', 'csm_column', 'csm_constraint', 'csm_index', 'csm_index_column', 'csm_sequences', 'csm_comment', 'csm_type', 'csm_label', 'csm_function', 'csm_parameter')"
-
-// IsOwnTable reports whether one of them has the name.
-func IsOwnTable(name string) bool {
-	return strings.Contains(OwnTables, quoteLiteral(strings.ToLower(name)))
-}
-
 // rowSet is the rows of a temporary table.
 type rowSet []columnSource
 

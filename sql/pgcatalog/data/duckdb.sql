@@ -26,7 +26,7 @@ CREATE MACRO pg_session.duckdb_variables() AS TABLE SELECT * FROM system.main.du
 
 -- DuckDB's functions that take names as strings: a name may be put together, which the engine cannot see in a text, so it is looked at when it is one.
 -- That is done while DuckDB plans the call. What is done to tables must be known by then, too, so these take the same arguments as DuckDB's.
-CREATE MACRO pg_compat.given_name(names) AS CASE WHEN regexp_matches(CAST(names AS VARCHAR), '(?i)\b(csm_(functions|catalogs|block_\d+|schema|relation|column|constraint|index|index_column|sequences|comment|type|label)|pg_compat|pg_quiet|pg_session|information_compat)\b')
+CREATE MACRO pg_compat.given_name(names) AS CASE WHEN regexp_matches(CAST(names AS VARCHAR), '(?i)\b(csm_functions|csm_catalogs|csm_block_\d+|pg_compat|pg_quiet|pg_session|information_compat|csm_schema|csm_relation|csm_column|csm_constraint|csm_index|csm_index_column|csm_sequences|csm_comment|csm_type|csm_label|csm_function|csm_parameter)\b')
   THEN error('42P01: relation "' || CAST(names AS VARCHAR) || '" does not exist') ELSE names END;
 CREATE MACRO pg_session.query_table(names) AS TABLE (SELECT * FROM system.main.query_table(pg_compat.given_name(names))), (names, by_name) AS TABLE (SELECT * FROM system.main.query_table(pg_compat.given_name(names), by_name));
 CREATE MACRO pg_session.pragma_table_info(name) AS TABLE FROM system.main.pragma_table_info(pg_compat.given_name(name));
