@@ -37,6 +37,12 @@ func TestNumericParameters(t *testing.T) {
 		_, err = ask(oid, "SELECT $1::numeric", "0.1234567891")
 		require.Contains(t, state(t, err, "22003").Message, "parameter $1 has more than 9 digits after the point")
 	}
+	for _, oid := range []uint32{0, pgtype.NumericArrayOID, pgtype.TextOID} {
+		_, err = ask(oid, "SELECT $1::numeric[]", "{1,0.1234567891}")
+		require.Contains(t, state(t, err, "22003").Message, "parameter $1 has more than 9 digits after the point")
+	}
+	_, err = ask(pgtype.NumericOID, "SELECT $1 + 1", "0.1234567890123456789")
+	require.Contains(t, state(t, err, "22003").Message, "parameter $1 has more than 18 digits after the point")
 	_, err = ask(pgtype.Float8OID, "SELECT $1::numeric", "0.3333333333333333")
 	require.Contains(t, state(t, err, "22003").Message, "parameter $1 has more than 9 digits after the point")
 	got, err := ask(pgtype.Float8OID, "SELECT $1::numeric", "0.30000000000000004")

@@ -45,13 +45,11 @@ type parameterPlaces struct {
 	anchored map[*pg.ParamRef]bool
 	members  map[*pg.ParamRef]bool
 	beside   map[*pg.ParamRef]string
-	// open are the parameters that are cast to numerics without digits, by number.
-	open map[int32]bool
 }
 
 // findParameters walks a statement's tree.
 func findParameters(parsed *pg.ParseResult) *parameterPlaces {
-	f := &parameterPlaces{types: map[int32]uint32{}, anchored: map[*pg.ParamRef]bool{}, members: map[*pg.ParamRef]bool{}, beside: map[*pg.ParamRef]string{}, open: map[int32]bool{}}
+	f := &parameterPlaces{types: map[int32]uint32{}, anchored: map[*pg.ParamRef]bool{}, members: map[*pg.ParamRef]bool{}, beside: map[*pg.ParamRef]string{}}
 	for m := range tree.All(parsed.ProtoReflect()) {
 		f.look(m)
 	}
@@ -66,9 +64,6 @@ func (f *parameterPlaces) look(m protoreflect.Message) {
 	case *pg.TypeCast:
 		f.note(node.Arg.GetParamRef(), castType(node.TypeName))
 		f.anchor(node.Arg)
-		if p := node.Arg.GetParamRef(); p != nil && isOpenNumeric(node.TypeName) {
-			f.open[p.Number] = true
-		}
 	case *pg.A_Expr:
 		f.expression(node)
 	case *pg.SelectStmt:
@@ -206,15 +201,6 @@ func castType(name *pg.TypeName) uint32 {
 	}
 	array, _ := pgformat.ArrayOID(oid)
 	return array
-}
-
-// isOpenNumeric reports whether a type is a numeric without digits, or an array of these.
-func isOpenNumeric(name *pg.TypeName) bool {
-	oid := castType(name)
-	if element, ok := pgformat.ElementOID(oid); ok {
-		oid = element
-	}
-	return oid == pgformat.NumericOID && len(name.Typmods) == 0
 }
 
 // constantType is the type of a number; texts and everything else say nothing.

@@ -13,11 +13,9 @@ import (
 
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/internal/enumeration"
-	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/literal"
-	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/statement"
 	"github.com/csmsql/csmsql/sql/tree"
 	"github.com/csmsql/csmsql/wire"
@@ -72,9 +70,6 @@ func (s *session) plan(ctx context.Context, text *lex.Text, in string,
 			if changed = rewrite(sql, list); changed.given != sql {
 				text = lex.Client.Text(changed.given)
 			}
-			if changed.open, err = s.openNumerics(in, places); err != nil {
-				return nil, nil, rewriting{}, err
-			}
 		}
 	}
 	st, err := s.engine.PrepareText(ctx, text, in)
@@ -90,23 +85,6 @@ func (s *session) plan(ctx context.Context, text *lex.Text, in string,
 		}
 	}
 	return st, oids, changed, nil
-}
-
-// openNumerics are the parameters that PostgreSQL's text casts to numerics without digits.
-func (s *session) openNumerics(in string, places *parameterPlaces) (map[int32]bool, error) {
-	if places == nil || len(places.open) == 0 {
-		return nil, nil
-	}
-	if in == "" {
-		var err error
-		if in, err = s.engine.Setting(setting.Dialect); err != nil {
-			return nil, err
-		}
-	}
-	if in != engine.DialectPostgres {
-		return nil, nil
-	}
-	return places.open, nil
 }
 
 // named reports whether a statement is PREPARE, whose parameters get their values, and so their types, from EXECUTE.
@@ -147,35 +125,23 @@ func (s *session) withTypes(ctx context.Context, sql, in string, places *paramet
 	return changed
 }
 
-// exactNumerics refuses numerics that a cast to a fixed scale would round.
+// exactNumerics refuses numerics that a cast to a fixed scale would round. Those that the text itself casts are the
+// dialect's.
 func exactNumerics(args []wire.Value, changed rewriting) error {
+	if len(changed.made) == 0 {
+		return nil
+	}
 	for i, arg := range args {
-		scale, cast := numericScale, "double precision"
-		open := changed.open[int32(i+1)]
-		switch {
-		case open:
-			scale, cast = dialect.NumericParameterScale, "numeric(38, 18)"
-		case len(changed.made) == 0:
-			continue
-		}
 		elements := []any{arg.Data}
 		if array, ok := arg.Data.(*pgformat.Array); ok {
 			elements = array.Elements
 		}
 		for _, element := range elements {
-			var text string
-			switch x := element.(type) {
-			case pgformat.Numeric:
-				text = string(x)
-			case string:
-				if open { // the client has declared a text, and has it cast
-					text = x
-				}
-			}
-			if _, fraction, _ := literal.Number(text); len(strings.TrimRight(fraction, "0")) > scale {
+			number, _ := element.(pgformat.Numeric)
+			if _, fraction, _ := literal.Number(string(number)); len(strings.TrimRight(fraction, "0")) > numericScale {
 				return &wire.Error{
-					State: "22003", Message: fmt.Sprintf("parameter $%d has more than %d digits after the point", i+1, scale),
-					Help: fmt.Sprintf("Cast it in the statement to the type that is meant, for example $%d::%s.", i+1, cast),
+					State: "22003", Message: fmt.Sprintf("parameter $%d has more than %d digits after the point", i+1, numericScale),
+					Help: fmt.Sprintf("Cast it in the statement to the type that is meant, for example $%d::double precision.", i+1),
 				}
 			}
 		}
@@ -247,7 +213,6 @@ type replacement struct {
 type rewriting struct {
 	clients, given string
 	made           edit.List
-	open           map[int32]bool // as in parameterPlaces, of PostgreSQL's text
 }
 
 // rewrite makes replacements, in any order.
