@@ -22,8 +22,14 @@ func (w *translation) row(x *pg.Node) {
 	if !ok {
 		return
 	}
-	const field = pgcatalog.TranslatedPrefix + "row__field("
-	w.edits = append(w.edits, change{at, open.End(), pgcatalog.TranslatedPrefix + "row(ARRAY[" + field, 0})
+	fields, number := x.GetRowExpr().Args, 0
+	field := func() string {
+		if number < len(fields) && fields[number].GetRowExpr() != nil {
+			return "(" // its text already; the macro has its argument many times
+		}
+		return pgcatalog.TranslatedPrefix + "row__field("
+	}
+	w.edits = append(w.edits, change{at, open.End(), pgcatalog.TranslatedPrefix + "row(ARRAY[" + field(), 0})
 	depth := 0
 	for t := open; t.Start < end; t = lex.Client.Next(w.sql, t.End()) {
 		switch {
@@ -32,11 +38,12 @@ func (w *translation) row(x *pg.Node) {
 		case t.IsAny(")", "]", "}"):
 			depth--
 		case t.Is(",") && depth == 1:
-			w.edits = append(w.edits, change{t.Start, t.End(), "), " + field, len(w.edits)})
+			number++
+			w.edits = append(w.edits, change{t.Start, t.End(), "), " + field(), len(w.edits)})
 		}
 	}
 	w.closes(end-1, ")]")
-	for _, field := range x.GetRowExpr().Args {
+	for _, field := range fields {
 		if field.GetRowExpr() != nil {
 			w.row(field)
 		}

@@ -209,7 +209,7 @@ CREATE OR REPLACE MACRO pg_compat.char_zone(x, token, core) AS CASE core
   WHEN 'TZH' THEN CASE WHEN date_part('timezone', x) < 0 THEN '-' ELSE '+' END || lpad(CAST(abs(date_part('timezone_hour', x)) AS VARCHAR), 2, '0')
   WHEN 'OF' THEN CASE WHEN date_part('timezone', x) < 0 THEN '-' ELSE '+' END || lpad(CAST(abs(date_part('timezone_hour', x)) AS VARCHAR), 2, '0') || CASE WHEN date_part('timezone_minute', x) <> 0 THEN ':' || lpad(CAST(abs(date_part('timezone_minute', x)) AS VARCHAR), 2, '0') ELSE '' END
   ELSE pg_compat.char_date(x, token, core) END;
-CREATE MACRO pg_compat.char_half_unit(decimals) AS CASE decimals WHEN 0 THEN 0.5 WHEN 1 THEN 0.05 WHEN 2 THEN 0.005 WHEN 3 THEN 0.0005 WHEN 4 THEN 0.00005 WHEN 5 THEN 0.000005 WHEN 6 THEN 0.0000005 WHEN 7 THEN 0.00000005 WHEN 8 THEN 0.000000005 WHEN 9 THEN 0.0000000005 ELSE 0 END;
+CREATE MACRO pg_compat.char_half_unit(decimals) AS coalesce([0.5, 0.05, 0.005, 0.0005, 0.00005, 0.000005, 0.0000005, 0.00000005, 0.000000005, 0.0000000005][decimals + 1], 0);
 -- The digits before the point, each in its place from the right; a comma shows behind a digit, a zero from the first 0 on.
 CREATE MACRO pg_compat.char_whole(r) AS array_to_string(list_transform(string_split(r.whole, ''), lambda c, i: CASE
   WHEN c IN ('9', '0') THEN list_transform([length(regexp_replace(r.whole[i + 1:], '[^09]', '', 'g'))], lambda behind: CASE WHEN length(r.digits) > behind THEN r.digits[length(r.digits) - behind]
@@ -219,25 +219,20 @@ CREATE MACRO pg_compat.char_whole(r) AS array_to_string(list_transform(string_sp
 CREATE MACRO pg_compat.char_fraction(r) AS CASE WHEN NOT r.point THEN '' WHEN r.fm THEN '.' || r.decimals[:greatest(length(rtrim(r.decimals, '0')), length(rtrim(r.fraction, '9')))] ELSE '.' || r.decimals END || r.tail;
 CREATE MACRO pg_compat.char_sign(r, text) AS CASE
   WHEN r.pr THEN CASE WHEN r.minus AND r.fm THEN '<' || text || '>' WHEN r.minus THEN lpad('<' || ltrim(text) || '>', CAST(length(text) + 2 AS INTEGER), ' ') WHEN r.fm THEN text ELSE ' ' || text || ' ' END
-  WHEN r.mi AND r.first THEN CASE WHEN r.minus THEN '-' WHEN r.fm THEN '' ELSE ' ' END || text WHEN r.mi THEN text || CASE WHEN r.minus THEN '-' WHEN r.fm THEN '' ELSE ' ' END
+  WHEN r.mi AND r.begins THEN CASE WHEN r.minus THEN '-' WHEN r.fm THEN '' ELSE ' ' END || text WHEN r.mi THEN text || CASE WHEN r.minus THEN '-' WHEN r.fm THEN '' ELSE ' ' END
   WHEN r.sg THEN CASE WHEN r.minus THEN '-' ELSE '+' END || text
-  WHEN r.s AND NOT r.first THEN text || CASE WHEN r.minus THEN '-' ELSE '+' END
+  WHEN r.s AND NOT r.begins THEN text || CASE WHEN r.minus THEN '-' ELSE '+' END
   WHEN r.s THEN lpad(CASE WHEN r.minus THEN '-' ELSE '+' END || ltrim(text), CAST(length(text) + 1 AS INTEGER), ' ')
   WHEN r.fm THEN CASE WHEN r.minus THEN '-' ELSE '' END || text
   ELSE lpad(CASE WHEN r.minus THEN '-' ELSE ' ' END || ltrim(text), CAST(length(text) + 1 AS INTEGER), ' ') END;
 -- A half goes away from zero, of a number with a floating point as the processor rounds, and one below zero keeps its sign.
 CREATE MACRO pg_compat.char_value(x, places) AS CASE WHEN typeof(x) IN ('DOUBLE', 'FLOAT') THEN printf('%.' || places || 'f', CAST(abs(x) AS DOUBLE)) ELSE CAST(abs(x) + pg_compat.char_half_unit(places) AS VARCHAR) END;
-CREATE MACRO pg_compat.char_parts(x, t, body) AS {'fm': contains(t, 'FM'), 'pr': contains(t, 'PR'), 'mi': contains(t, 'MI'), 'sg': contains(t, 'SG'), 's': contains(replace(t, 'SG', ''), 'S'), 'first': regexp_matches(t, '^(FM)?(MI|S)'), 'dollar': contains(t, '$'),
-  'money': contains(t, 'L'), 'th': contains(t, 'TH'), 'minus': x < 0 AND (typeof(x) IN ('DOUBLE', 'FLOAT') OR abs(x) >= pg_compat.char_half_unit(length(regexp_replace(split_part(body, '.', 2), '[^09]', '', 'g')))), 'point': contains(body, '.'), 'tail': CASE WHEN contains(body, '.') THEN regexp_extract(body, '[^90.]*$') ELSE '' END, 'whole': split_part(body, '.', 1), 'fraction': regexp_replace(split_part(body, '.', 2), '[^09]', '', 'g'),
-  'value': pg_compat.char_value(x, length(regexp_replace(split_part(body, '.', 2), '[^09]', '', 'g')))};
-CREATE MACRO pg_compat.char_digits(x, template) AS list_transform(list_transform(
-  [pg_compat.char_parts(x, upper(template), translate(regexp_replace(upper(template), 'FM|TH|PL|SG|MI|PR|S|L|V|\$', '', 'g'), 'GD', ',.'))],
-  lambda p: struct_insert(p, digits := CASE WHEN split_part(p.value, '.', 1) = '0' AND p.point AND NOT (p.fm AND rtrim(split_part(p.value, '.', 2)[:length(p.fraction)], '0') = '' AND rtrim(p.fraction, '9') = '') THEN '' ELSE split_part(p.value, '.', 1) END,
-    decimals := split_part(p.value, '.', 2)[:length(p.fraction)])),
-  lambda r: CASE WHEN r.dollar THEN '$' WHEN r.money THEN ' ' ELSE '' END || CASE WHEN length(r.digits) > length(regexp_replace(r.whole, '[^09]', '', 'g'))
-    THEN pg_compat.char_sign(r, regexp_replace(r.whole, '[09]', '#', 'g') || CASE WHEN r.point THEN '.' || repeat('#', length(r.fraction)) || r.tail ELSE '' END)
-    ELSE pg_compat.char_sign(r, pg_compat.char_whole(r) || pg_compat.char_fraction(r)) END ||
-    CASE WHEN r.th AND NOT r.minus AND NOT r.point AND length(r.digits) <= length(regexp_replace(r.whole, '[^09]', '', 'g')) THEN pg_compat.char_th(r.digits, CASE WHEN contains(template, 'TH') THEN 'TH' ELSE 'th' END)[length(r.digits) + 1:] ELSE '' END)[1];
+CREATE MACRO pg_compat.char_digits(x, f) AS list_transform(list_transform(list_transform([x], lambda n: {'minus': n < 0 AND (typeof(n) IN ('DOUBLE', 'FLOAT') OR abs(n) >= pg_compat.char_half_unit(length(f.fraction))), 'value': pg_compat.char_value(n, length(f.fraction))}),
+  lambda p: struct_insert(f, minus := p.minus, digits := CASE WHEN split_part(p.value, '.', 1) = '0' AND f.point AND NOT (f.fm AND rtrim(split_part(p.value, '.', 2)[:length(f.fraction)], '0') = '' AND rtrim(f.fraction, '9') = '') THEN '' ELSE split_part(p.value, '.', 1) END,
+    decimals := split_part(p.value, '.', 2)[:length(f.fraction)])),
+  lambda r: CASE WHEN r.dollar THEN '$' WHEN r.money THEN ' ' ELSE '' END || list_transform([CASE WHEN length(r.digits) > r.places THEN regexp_replace(r.whole, '[09]', '#', 'g') || CASE WHEN r.point THEN '.' || repeat('#', length(r.fraction)) || r.tail ELSE '' END
+      ELSE pg_compat.char_whole(r) || pg_compat.char_fraction(r) END], lambda text: pg_compat.char_sign(r, text))[1] ||
+    CASE WHEN r.th AND NOT r.minus AND NOT r.point AND length(r.digits) <= r.places THEN pg_compat.char_th(r.digits, r.suffix)[length(r.digits) + 1:] ELSE '' END)[1];
 -- Roman numerals are there from 1 to 3999.
 CREATE MACRO pg_compat.char_numeral(n) AS ['', 'M', 'MM', 'MMM'][n // 1000 + 1] || ['', 'C', 'CC', 'CCC', 'CD', 'D', 'DC', 'DCC', 'DCCC', 'CM'][n // 100 % 10 + 1] ||
   ['', 'X', 'XX', 'XXX', 'XL', 'L', 'LX', 'LXX', 'LXXX', 'XC'][n // 10 % 10 + 1] || ['', 'I', 'II', 'III', 'IV', 'V', 'VI', 'VII', 'VIII', 'IX'][n % 10 + 1];
@@ -250,10 +245,17 @@ CREATE MACRO pg_compat.char_problem(t) AS CASE
   WHEN regexp_matches(t, '[.D].*[.D]') THEN '42601: multiple decimal points' WHEN regexp_matches(t, 'V.*V') THEN '42601: cannot use "V" twice'
   WHEN contains(t, 'EEEE') OR contains(t, 'PL') OR regexp_matches(t, '["\\]') OR contains(t, 'RN') AND NOT regexp_full_match(t, '(FM)?RN') OR regexp_matches(t, '.(SG|L)') AND NOT regexp_matches(t, '^FM(SG|L)') OR regexp_matches(t, 'TH.|.MI.|[.D].*[^90.D].*[90]|[.D]([^90.D]|$)|[90]-') OR regexp_matches(t, '[.D]') AND NOT regexp_matches(t, '[90][.D]')
     OR regexp_matches(regexp_replace(t, '^FM', ''), '^[^-90.,GDSLMIPRV$ +]|^[-+]') AND NOT regexp_full_match(t, '(FM)?RN') THEN '0A000: to_char() of a number with the template ' || t || ' is not supported' END;
-CREATE MACRO pg_compat.char_given(x, template) AS CASE WHEN pg_compat.char_problem(upper(template)) IS NOT NULL THEN error(pg_compat.char_problem(upper(template))) WHEN template = '' THEN '' WHEN contains(upper(template), 'RN') THEN pg_compat.char_numerals(x, template)
-  WHEN contains(upper(template), 'V') THEN pg_compat.char_digits(CAST(CAST(x AS DOUBLE) * 10 ** length(regexp_replace(split_part(upper(template), 'V', 2), '[^09]', '', 'g')) AS DECIMAL(38, 10)), template) ELSE pg_compat.char_digits(x, template) END;
-CREATE OR REPLACE MACRO pg_compat.char_number(x, template) AS CASE WHEN x IS NULL OR template IS NULL THEN NULL WHEN NOT contains(template, '"') THEN pg_compat.char_given(x, template)
-  ELSE regexp_extract(template, '^"([^"]*)"', 1) || pg_compat.char_given(x, regexp_replace(regexp_replace(template, '^"[^"]*"', ''), '"[^"]*"$', '')) || regexp_extract(regexp_replace(template, '^"[^"]*"', ''), '"([^"]*)"$', 1) END;
+-- What a template says by itself, which DuckDB computes once where it is a constant. Each is named once below: of what is named often DuckDB makes as many plans.
+CREATE MACRO pg_compat.char_template(template) AS list_transform(list_transform(list_transform(
+  [{'head': regexp_extract(template, '^"([^"]*)"', 1), 'given': regexp_replace(regexp_replace(template, '^"[^"]*"', ''), '"[^"]*"$', ''), 'behind': regexp_extract(regexp_replace(template, '^"[^"]*"', ''), '"([^"]*)"$', 1)}],
+  lambda a: struct_insert(a, t := upper(a.given))),
+  lambda a: struct_insert(a, problem := pg_compat.char_problem(a.t), roman := contains(a.t, 'RN'), scale := CASE WHEN contains(a.t, 'V') THEN length(regexp_replace(split_part(a.t, 'V', 2), '[^09]', '', 'g')) END,
+    body := translate(regexp_replace(a.t, 'FM|TH|PL|SG|MI|PR|S|L|V|\$', '', 'g'), 'GD', ',.'))),
+  lambda a: struct_insert(a, fm := contains(a.t, 'FM'), pr := contains(a.t, 'PR'), mi := contains(a.t, 'MI'), sg := contains(a.t, 'SG'), s := contains(replace(a.t, 'SG', ''), 'S'), begins := regexp_matches(a.t, '^(FM)?(MI|S)'), dollar := contains(a.t, '$'),
+    money := contains(a.t, 'L'), th := contains(a.t, 'TH'), suffix := CASE WHEN contains(a.given, 'TH') THEN 'TH' ELSE 'th' END, point := contains(a.body, '.'), tail := CASE WHEN contains(a.body, '.') THEN regexp_extract(a.body, '[^90.]*$') ELSE '' END,
+    whole := split_part(a.body, '.', 1), places := length(regexp_replace(split_part(a.body, '.', 1), '[^09]', '', 'g')), fraction := regexp_replace(split_part(a.body, '.', 2), '[^09]', '', 'g')));
+CREATE OR REPLACE MACRO pg_compat.char_number(x, template) AS CASE WHEN template IS NULL THEN NULL ELSE list_transform(pg_compat.char_template(template), lambda f: list_transform([x], lambda n: CASE WHEN n IS NULL THEN NULL WHEN f.problem IS NOT NULL THEN error(f.problem) ELSE
+  f.head || CASE WHEN f.given = '' THEN '' WHEN f.roman THEN pg_compat.char_numerals(n, f.given) ELSE pg_compat.char_digits(CASE WHEN f.scale IS NOT NULL THEN CAST(round(CAST(n AS DOUBLE) * 10 ** f.scale) AS DECIMAL(38, 10)) ELSE n END, f) END || f.behind END)[1])[1] END;
 -- What a text of PostgreSQL's dialect is translated to (package sql/dialect).
 CREATE MACRO pg_session.csm_divisor(x) AS CASE WHEN x = 0 THEN error('22012: division by zero') ELSE x END;
 CREATE MACRO pg_compat.series_step(x) AS CASE WHEN x = 0 THEN error('22023: step size cannot equal zero') ELSE x END;
