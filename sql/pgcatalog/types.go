@@ -53,3 +53,6 @@ var castTypes = map[string]string{
 var lookupTypes = map[string]string{
 	"regclass": "relation", "regtype": "type", "regnamespace": "namespace", "regproc": "function", "regprocedure": "function", "regrole": "role",
 }
+
+// NamesObjects reports whether values of a type show as names, which are looked up.
+func NamesObjects(typeName string) bool { return lookupTypes[typeName] != "" }

@@ -78,7 +78,7 @@ func (w *translation) call(x *pg.Node) {
 			w.opens(start, "CAST(")
 			w.closes(end, " AS timestamptz)")
 		}
-	case name == "csm_text" && plainText[last]:
+	case name == "csm_text" && (plainText[last] || namesObject(f.Args[0])):
 		w.plainCast(f, "")
 	}
 }
@@ -108,6 +108,17 @@ var numberFunctions = map[string]bool{
 var plainText = map[uint32]bool{
 	smallType: true, integerType: true, bigintType: true, numericType: true, dateType: true, timestampType: true,
 	timestampTZType: true, 16: true, 25: true, 1042: true, 1043: true, 1083: true, 2950: true, 114: true,
+}
+
+// namesObject reports whether an expression is a cast to a type such as regclass, whose values are texts already. They
+// are looked up, as often as the macro names its argument.
+func namesObject(x *pg.Node) bool {
+	c := x.GetTypeCast()
+	if c == nil || len(c.TypeName.GetArrayBounds()) > 0 {
+		return false
+	}
+	_, name := tree.TypeName(c.TypeName)
+	return pgcatalog.NamesObjects(name)
 }
 
 // text writes what is shown as text as PostgreSQL does; short: true is t.

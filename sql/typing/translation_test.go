@@ -77,7 +77,8 @@ func TestTyped(t *testing.T) {
 		"SELECT (s, f(i, 2)), ROW(x), (SELECT (1, 2)) FROM t":                       "SELECT csm_row(ARRAY[csm_row__field(s), csm_row__field( f(i, 2))]), csm_row(ARRAY[csm_row__field(x)]), (SELECT (1, 2)) FROM t",
 		"SELECT ROW(sum(i) + 1, (i, 2)), (i, 1) = (i, 2) FROM t": "SELECT csm_row(ARRAY[csm_row__field(CAST(sum(i) AS bigint) + 1), " +
 			"( csm_row(ARRAY[csm_row__field(i), csm_row__field( 2)]))]), (i, 1) = (i, 2) FROM t",
-		"SELECT (i, s) AS r FROM t ORDER BY r": "", "SELECT (i, s) FROM t ORDER BY 1": "", "SELECT DISTINCT (i, s) FROM t": "", "SELECT (i, s) FROM t GROUP BY (i, s)": "",
+		"SELECT csm_text(i::regtype), csm_text(i::regions) FROM t": "SELECT CAST(i::regtype AS text), csm_text(i::regions) FROM t",
+		"SELECT (i, s) AS r FROM t ORDER BY r":                     "", "SELECT (i, s) FROM t ORDER BY 1": "", "SELECT DISTINCT (i, s) FROM t": "", "SELECT (i, s) FROM t GROUP BY (i, s)": "",
 		"SELECT s * 2 FROM elsewhere":                              "",
 		"SELECT s * 2 FROM t, elsewhere":                           "SELECT s * 2::integer FROM t, elsewhere", // if elsewhere had one of that name, this would be an error
 		"UPDATE t SET s = s * 2":                                   "UPDATE t SET s = s * 2::integer",
