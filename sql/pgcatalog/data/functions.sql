@@ -102,8 +102,8 @@ CREATE MACRO pg_compat.format_value(kind, v) AS CASE kind WHEN 's' THEN coalesce
 CREATE MACRO pg_compat.format_pad(text, width, piece) AS CASE WHEN coalesce(width, 0) <= length(text) THEN text WHEN contains(piece, '-') THEN rpad(text, width, ' ') ELSE lpad(text, width, ' ') END;
 CREATE MACRO pg_compat.format_piece(piece, number, arguments) AS CASE WHEN NOT starts_with(piece, '%') THEN piece WHEN piece = '%%' THEN '%' WHEN piece = '%' THEN error('22023: unterminated format() type specifier')
   WHEN number = 0 THEN error('22023: format specifies argument 0, but arguments are numbered from 1') WHEN number > len(arguments) AND regexp_matches(piece, '[sIL]$') THEN error('22023: too few arguments for format()')
-  ELSE pg_compat.format_pad(pg_compat.format_value(piece[-1], arguments[number]), TRY_CAST(regexp_extract(piece, '([0-9]*).$', 1) AS INTEGER), piece) END;
-CREATE MACRO pg_compat.format_pieces(pieces, arguments) AS array_to_string(list_transform(pieces, lambda piece, i: pg_compat.format_piece(piece, pg_compat.format_number(pieces, i), arguments)), '');
+  ELSE list_transform([{'text': list_transform([arguments[number]], lambda v: pg_compat.format_value(piece[-1], v))[1], 'width': TRY_CAST(regexp_extract(piece, '([0-9]*).$', 1) AS INTEGER)}], lambda r: pg_compat.format_pad(r.text, r.width, piece))[1] END;
+CREATE MACRO pg_compat.format_pieces(pieces, arguments) AS array_to_string(list_transform(pieces, lambda piece, i: list_transform([pg_compat.format_number(pieces, i)], lambda number: pg_compat.format_piece(piece, number, arguments))[1]), '');
 CREATE OR REPLACE MACRO pg_compat.format_text(f, arguments) AS list_transform([{'pieces': regexp_extract_all(f, '(?s)%(?:[0-9]+\$)?-?[0-9]*[^0-9]|%|[^%]+'), 'arguments': arguments}],
   lambda csm_call: pg_compat.format_pieces(csm_call.pieces, csm_call.arguments))[1];
 -- Operators on patterns (operators.go): a dot matches a new line, too. DuckDB has its own mind about ~ and !~, and none about arrays of patterns.
