@@ -40,9 +40,11 @@ func (s *Store) EndLease(ctx context.Context) error {
 	return err
 }
 
-// EndLeases has the server end the first so many leases of a handle that is to be opened, before their fence is written.
+// EndLeases has the server end the first so many leases of a handle that is to be opened, before their fence is
+// written.
 func EndLeases(t testing.TB, o *Options, server *Server, number int) {
-	client, err := connect(Options{Endpoints: []string{server.Endpoint()}, Timeout: DefaultTimeout, Log: slog.New(slog.DiscardHandler)})
+	quiet := slog.New(slog.DiscardHandler)
+	client, err := connect(Options{Endpoints: []string{server.Endpoint()}, Timeout: DefaultTimeout, Log: quiet})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 	o.beforeFence = func(lease clientv3.LeaseID) {

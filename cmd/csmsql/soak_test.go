@@ -110,7 +110,7 @@ func (s *soak) run(duration time.Duration) {
 	s.finish()
 	s.t.Logf("%d answers right; %s; errors %v; the machine stood still or was crowded %d times; the slowest took %v: %s",
 		s.answers.Load(), strings.Join(done, ", "), s.states, s.members.stalls.count.Load(), s.longest, s.slow)
-	working := duration - time.Duration(s.members.stalls.lost.Load())
+	working := max(duration-time.Duration(s.members.stalls.lost.Load()), duration/10) // some must come all the same
 	require.Greater(s.t, s.answers.Load(), int64(working.Seconds()), "too few answers for this test to mean anything")
 }
 
