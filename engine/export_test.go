@@ -167,7 +167,9 @@ func (e *Engine) VerifiedBytes() int64 { return e.reader.VerifiedBytes() }
 
 // WriteExtent grants an extent, stores, lets during happen, and seals.
 func (e *Engine) WriteExtent(during func()) error {
-	g, err := e.node.Space.Grant("test", memregion.PageSize)
+	holder := e.node.Hold("test")
+	defer holder.Close()
+	g, err := holder.Space(e.node.Space).Grant("test", memregion.PageSize)
 	if err != nil {
 		return err
 	}
@@ -277,11 +279,14 @@ func (e *Engine) Disturb() { e.node.Fabric.Lines.FenceStore() }
 // Reuse writes the byte all over an extent of the node's memory, seals it and looks at the memory behind all caches,
 // after others did something. Then the extent goes back.
 func (e *Engine) Reuse(length int64, value byte, meanwhile func()) (at memregion.Range, foreign int, err error) {
-	home := e.node.Homes[e.node.Region.ID]
-	g, err := home.Grant("reuse", home.Domain(), length)
+	holder := e.node.Hold("reuse")
+	defer holder.Close()
+	g, err := holder.Space(e.node.Space).Grant("reuse", length)
 	if err != nil {
 		return at, 0, err
 	}
+	home := e.node.Homes[e.node.Region.ID]
+	at = home.Generation(g.Generation()).Range
 	for i := range g.Bytes() {
 		g.Bytes()[i] = value
 	}
@@ -289,16 +294,16 @@ func (e *Engine) Reuse(length int64, value byte, meanwhile func()) (at memregion
 		return at, 0, err
 	}
 	meanwhile()
-	found := make([]byte, g.Range().Length)
+	found := make([]byte, at.Length)
 	file, err := os.Open(e.node.Region.Path)
 	if err != nil {
 		return at, 0, err
 	}
 	defer file.Close()
-	if _, err := file.ReadAt(found, g.Range().Offset); err != nil {
+	if _, err := file.ReadAt(found, at.Offset); err != nil {
 		return at, 0, err
 	}
-	return g.Range(), len(found) - bytes.Count(found, []byte{value}), home.Discard(g.Generation())
+	return at, len(found) - bytes.Count(found, []byte{value}), home.Discard(g.Generation())
 }
 
 // QuarantinedRange is one of the extents in quarantine.
