@@ -27,6 +27,7 @@ func TestNamesAreShownWhenTheyAreNeeded(t *testing.T) {
 		require.Equal(t, []string{"1", "2"}, rows(t, s, "SELECT a FROM t ORDER BY 1"))
 		require.NoError(t, s.EndImplicit(t.Context(), true))
 		require.Zero(t, engine.NamesReached(e), "no statement asked DuckDB for a table")
+		exec(t, s, "BEGIN; SELECT a, row_number() OVER (ORDER BY a) FROM t; COMMIT")
 		require.False(t, engine.FunctionsMade(e))
 
 		exec(t, other, "CREATE SCHEMA later; CREATE TABLE later.w AS SELECT 7 AS a")
@@ -61,4 +62,42 @@ func TestBlocksHaveNames(t *testing.T) {
 		exec(t, s, "ROLLBACK; SELECT 1")
 		require.Contains(t, rows(t, s, ask.sql)[0], ask.want, ask.sql)
 	}
+}
+
+// A transaction of DuckDB's finds functions that were made after it began, by its own session or by another, also among its own names.
+func TestBlocksHaveLaterFunctions(t *testing.T) {
+	for _, inAnother := range []bool{false, true} {
+		for _, own := range []bool{false, true} {
+			e := open(t)
+			s, other := session(t, e), session(t, e)
+			exec(t, s, "CREATE TABLE t AS SELECT 1 AS a")
+			exec(t, s, "BEGIN; SELECT a, row_number() OVER (ORDER BY a) FROM t")
+			require.False(t, engine.FunctionsMade(e))
+			if inAnother {
+				require.Equal(t, []string{"A B"}, rows(t, other, "SELECT initcap('a b')"))
+			}
+			if own {
+				exec(t, s, "CREATE VIEW v AS SELECT a, initcap('c d') AS b FROM t")
+				require.Equal(t, []string{"C D"}, rows(t, s, "SELECT b FROM query_table('v')"))
+			}
+			require.Equal(t, []string{"C D"}, rows(t, s, "SELECT initcap('c d') FROM t, range(1)"))
+			exec(t, s, "COMMIT")
+			require.Equal(t, []string{"E F"}, rows(t, other, "SELECT initcap('e f') FROM t, range(1)"))
+			if own {
+				require.Equal(t, []string{"C D"}, rows(t, other, "SELECT b FROM query_table('v')"))
+			}
+		}
+	}
+}
+
+// Functions that another session's text has made since do not keep a failed transaction from its end.
+func TestFailedBlocksBesideNewFunctions(t *testing.T) {
+	e := open(t)
+	s, other := session(t, e), session(t, e)
+	exec(t, s, "CREATE TABLE t AS SELECT 1 AS a")
+	exec(t, s, "BEGIN; SELECT a, row_number() OVER (ORDER BY a) FROM t")
+	fails(t, s, "22P02", "SELECT sum(CAST('x' || a AS int)) FROM t, range(1)")
+	require.Equal(t, []string{"A B"}, rows(t, other, "SELECT initcap('a b')"))
+	exec(t, s, "ROLLBACK")
+	require.Equal(t, []string{"C D"}, rows(t, s, "SELECT initcap('c d') FROM t, range(1)"))
 }

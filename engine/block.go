@@ -130,8 +130,7 @@ func (s *Session) beginDuck(b *block) error {
 	if b.duck {
 		return nil
 	}
-	mirror := &s.engine.mirror
-	if err := errors.Join(mirror.MakeFunctions(), mirror.Follow(b.Lease.Snapshot.Contents)); err != nil {
+	if err := s.engine.mirror.Follow(b.Lease.Snapshot.Contents); err != nil {
 		return err
 	}
 	if err := s.conn.Exec("BEGIN TRANSACTION"); err != nil {

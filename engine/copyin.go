@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -16,7 +17,6 @@ import (
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/temporary"
 	"github.com/csmsql/csmsql/exec/duckdb"
-	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -149,7 +149,7 @@ func (s *Session) culpritConnection() (*duckdb.Connection, error) {
 		return nil, err
 	}
 	conn.OnSequence(sequence.Zeros)
-	if err := conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(s.settings.Zone()) + "; SET search_path = " + duckdb.QuoteLiteral(pgcatalog.SessionSchema)); err != nil {
+	if err := errors.Join(conn.Exec("SET TimeZone = "+duckdb.QuoteLiteral(s.settings.Zone())), conn.LookIn("")); err != nil {
 		conn.Close()
 		return nil, err
 	}

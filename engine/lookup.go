@@ -109,7 +109,7 @@ func (s *Session) followSearchPath(contents *catalog.Contents) error {
 	}
 	return s.looksIn.Follow(want, &s.engine.mirror, func(text string) error {
 		s.yield()
-		return s.lookIn(text)
+		return s.conn.LookIn(text)
 	})
 }
 
@@ -117,9 +117,5 @@ func (s *Session) followSearchPath(contents *catalog.Contents) error {
 // it sees there.
 func (s *Session) lookInShared() error {
 	shared := func(schema string) (string, bool) { return schema, s.engine.mirror.Has(schema) }
-	return s.looksIn.Tell(names.Path(duckdb.CatalogName, s.settings.SearchPath, shared), s.lookIn)
-}
-
-func (s *Session) lookIn(text string) error {
-	return s.conn.Exec("SET search_path = " + duckdb.QuoteLiteral(text))
+	return s.looksIn.Tell(names.Path(duckdb.CatalogName, s.settings.SearchPath, shared), s.conn.LookIn)
 }

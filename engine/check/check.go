@@ -15,7 +15,6 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/dialect"
-	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -47,7 +46,7 @@ func (k *Checker) connect(zone string) (*connection, error) {
 			return nil, err
 		}
 		c = &connection{Connection: conn}
-		if err := c.Exec("SET search_path = " + duckdb.QuoteLiteral(pgcatalog.SessionSchema)); err != nil {
+		if err := c.LookIn(""); err != nil {
 			c.Close()
 			return nil, err
 		}

@@ -73,18 +73,20 @@ func (m *Mirror) Open(db *duckdb.Database, system map[string]*arrow.Schema, log 
 	}
 	m.shown.schemas[SystemSchema] = true
 	m.reach(0)
-	err = errors.Join(showSystem(conn.Exec, duckdb.CatalogName, m.system), m.attach(pgcatalog.Schemas))
-	if err != nil {
-		return err
-	}
 	db.BeforeText(func(c *duckdb.Connection, sql string) error {
-		if m.functions.Load() || c == conn || !pgcatalog.Calls(sql) {
+		if c == conn || !m.functions.Load() && !pgcatalog.Calls(sql) {
 			return nil
 		}
-		return m.MakeFunctions()
+		if err := m.makeFunctions(); err != nil {
+			return err
+		}
+		err := c.LookAlso(pgcatalog.SessionSchema)
+		if e := (*duckdb.Error)(nil); errors.As(err, &e) && e.State == "25P02" {
+			return nil // an aborted transaction, which looks for no name, is to end
+		}
+		return err
 	})
-	// As sessions do: views call functions of PostgreSQL's.
-	return conn.Exec("SET search_path = " + duckdb.QuoteLiteral(duckdb.CatalogName+"."+duckdb.SchemaName+","+pgcatalog.SessionSchema))
+	return showSystem(conn.Exec, duckdb.CatalogName, m.system)
 }
 
 // Has reports whether DuckDB knows the schema.
@@ -190,10 +192,10 @@ func (m *Mirror) makeCatalogsLocked() error {
 // HasFunctions reports whether they are made.
 func (m *Mirror) HasFunctions() bool { return m.functions.Load() }
 
-// MakeFunctions makes those of PostgreSQL's that statements may call, and DuckDB's own lists, before a text is planned
-// that names some: they would be most of the work of an attached process's first answer. A transaction of DuckDB's that
-// began before does not see them.
-func (m *Mirror) MakeFunctions() error {
+// makeFunctions makes those of PostgreSQL's that statements may call, and DuckDB's own lists, before a text is planned
+// that names some: most of the memory of a process that attaches would be theirs. From then on all connections look for
+// names there, too, because views may call some; a transaction of DuckDB's that began before sees them.
+func (m *Mirror) makeFunctions() error {
 	if m.functions.Load() {
 		return nil
 	}
@@ -206,7 +208,7 @@ func (m *Mirror) makeFunctionsLocked() error {
 	if m.functions.Load() {
 		return nil
 	}
-	if err := m.attach(pgcatalog.Functions); err != nil {
+	if err := errors.Join(m.attach(pgcatalog.Functions), m.conn.LookAlso(pgcatalog.SessionSchema)); err != nil {
 		return err
 	}
 	m.functions.Store(true)

@@ -114,16 +114,15 @@ func Unaffected(f *pg.RangeFunction) bool {
 	return true
 }
 
-// Path is the search path of a DuckDB connection: those schemas of path that there are, then PostgreSQL's session
-// functions.
+// Path are those schemas of path that there are, for DuckDB to look for names in.
 func Path(database string, path []string, has func(schema string) (found string, ok bool)) string {
-	parts := make([]string, 0, len(path)+1)
+	parts := make([]string, 0, len(path))
 	for _, schema := range path {
 		if found, ok := has(schema); ok {
 			parts = append(parts, database+"."+duckdb.QuoteIdentifier(found))
 		}
 	}
-	return strings.Join(append(parts, pgcatalog.SessionSchema), ",")
+	return strings.Join(parts, ",")
 }
 
 // SchemaNamed finds a schema as tables are found: as written, or else without regard to case.

@@ -27,8 +27,8 @@ type Sought struct {
 	seen *catalog.Contents // by Own
 }
 
-// Follow makes DuckDB look for names in the schemas of the path that are there, then among PostgreSQL's session
-// functions. It costs some comparisons when nothing has changed.
+// Follow makes DuckDB look for names in the schemas of the path that are there. It costs some comparisons when nothing
+// has changed.
 func (p *SearchPath) Follow(want Sought, mirror *Mirror, tell func(text string) error) (err error) {
 	database := duckdb.CatalogName
 	shown := func(schema string) bool {

@@ -3,6 +3,7 @@ package duckdb
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
@@ -23,6 +24,8 @@ type Connection struct {
 	plain   bool            // DuckDB's optimizer is off
 	ours    bool            // it runs no client's statements
 	heard   context.Context // ends what Prepare plans; nil: nothing does
+	path    string          // where it looks for bare names (LookIn)
+	also    string          // and then (LookAlso)
 }
 
 // Connect opens a connection whose unqualified names mean CatalogName.SchemaName; resolve may be nil.
@@ -31,7 +34,7 @@ func (db *Database) Connect(resolve Resolver) (*Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Exec("USE " + CatalogName + "." + SchemaName); err != nil {
+	if err := c.LookIn(CatalogName + "." + SchemaName); err != nil {
 		c.Close()
 		return nil, err
 	}
@@ -83,6 +86,26 @@ func (c *Connection) Exec(sql string) error {
 	return nil
 }
 
+// LookIn has the connection look for bare names in schemas, as search_path lists them, and then where LookAlso says.
+func (c *Connection) LookIn(schemas string) error { return c.look(schemas, c.also) }
+
+// LookAlso has the connection look for bare names in one more schema, behind those of LookIn, from now on.
+func (c *Connection) LookAlso(schema string) error {
+	if c.also == schema {
+		return nil
+	}
+	return c.look(c.path, schema)
+}
+
+func (c *Connection) look(path, also string) error {
+	both := strings.Trim(path+","+also, ",")
+	if err := c.tell("SET search_path = " + QuoteLiteral(both)); err != nil {
+		return err
+	}
+	c.path, c.also = path, also
+	return nil
+}
+
 // Hear ends what is planned from now on soon after ctx, where DuckDB checks for interrupts: not within one value, nor
 // while its parser reads a text. The caller calls done.
 func (c *Connection) Hear(ctx context.Context) (done func()) {
@@ -99,24 +122,26 @@ func (c *Connection) Heard() context.Context {
 	return c.heard
 }
 
-// EndWith interrupts what the connection runs when ctx ends, also a statement that has a context of its own, until the
-// returned function is called.
-func (c *Connection) EndWith(ctx context.Context) (stop func()) { return c.watch(ctx) }
-
 // settle makes DuckDB clean up after the previous statement, by running an empty one.
-func (c *Connection) settle() {
+func (c *Connection) settle() { _ = c.tell("") }
+
+// tell has DuckDB run a text of ours that takes no time, whether the session was interrupted or not.
+func (c *Connection) tell(text string) error {
 	var result bindings.Result
-	bindings.Query(c.handle, "", &result)
-	bindings.DestroyResult(&result)
+	defer bindings.DestroyResult(&result)
+	if bindings.Query(c.handle, text, &result) == bindings.StateError {
+		return parseError(bindings.ResultError(&result))
+	}
+	return nil
 }
 
 // interruptEvery is how often an interrupt is repeated: DuckDB forgets an interrupt that comes while it reads a text,
 // or between the beginning of a statement and its first work.
 const interruptEvery = 5 * time.Millisecond
 
-// watch interrupts the connection when ctx ends and, until the returned function is called, again and again. That
-// function waits until a begun interrupt is over, so that it can never hit the next statement.
-func (c *Connection) watch(ctx context.Context) (stop func()) {
+// EndWith interrupts the connection when ctx ends, whatever it runs then, and again and again until the returned
+// function is called. That one waits until a begun interrupt is over, so that it can never hit the next statement.
+func (c *Connection) EndWith(ctx context.Context) (stop func()) {
 	if ctx.Done() == nil {
 		return func() {}
 	}

@@ -10,7 +10,6 @@ package duckdb
 import "C"
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -76,26 +75,15 @@ func (r reached) tell(to func(path *C.char, spill C._Bool) bool) bool {
 // attaching is held while an image is attached, whose name files.c lets through meanwhile.
 var attaching sync.Mutex
 
-// Attach attaches a database file that nothing can write any more, read-only, and takes it for the database of its name
-// at once: what began before goes on with the former one. Beside other connections one of a name may be replaced, once:
-// DuckDB may reach the new one from a transaction that does not keep it. The file stays the caller's, and open meanwhile.
+// Attach attaches a database file that nothing can write any more, read-only, unless there is a database of the name.
+// Transactions that began before find it, too. The file stays the caller's, and open meanwhile.
 func (c *Connection) Attach(name string, image *os.File) error {
 	attaching.Lock()
 	defer attaching.Unlock()
 	path := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), image.Fd()) // not self: DuckDB asks for it without links
 	reached{path: path}.tell(func(path *C.char, _ C._Bool) bool { C.csm_files_image(path); return true })
 	defer C.csm_files_image(nil)
-	return c.Exec("ATTACH OR REPLACE " + QuoteLiteral(path) + " AS " + QuoteIdentifier(name) + " (READ_ONLY)")
-}
-
-// twice reads again, once, if a database that was used already has given way to another one of its name (Attach)
-// meanwhile: DuckDB lists that one, too, where it looks for similar names or for all.
-func twice[T any](read func() (T, error)) (T, error) {
-	out, err := read()
-	if e := (*Error)(nil); errors.As(err, &e) && strings.Contains(e.Message, "was already used by a different database") {
-		return read()
-	}
-	return out, err
+	return c.Exec("ATTACH IF NOT EXISTS " + QuoteLiteral(path) + " AS " + QuoteIdentifier(name) + " (READ_ONLY)")
 }
 
 // Spilled reports whether a file lies where a database of this process spills to, for callers that open files for SQL

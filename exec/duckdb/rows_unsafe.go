@@ -159,15 +159,13 @@ func (s *Statement) explain(ctx context.Context, err error) error {
 	}
 	err = labelError(s.connection.orExhausted(err), s.written)
 	if e, ok := err.(*Error); ok && e.Kind == kindInternal && e.HintText == "" {
-		e.HintText = ownFaultHint
+		e.HintText = "This is a fault of DuckDB's own. Write the statement in another way."
 	}
 	if IsCanceled(err) && !interrupted(s.connection.session) {
 		return s.lost(ctx)
 	}
 	return err
 }
-
-const ownFaultHint = "This is a fault of DuckDB's own. Write the statement in another way."
 
 // lost finds the error that DuckDB 1.5 lost: the thread that fails interrupts the others of its statement, and the
 // one that fetches rows takes that for the client's wish (SimpleBufferedData::ExecuteTaskInternal looks at the flag

@@ -76,7 +76,7 @@ func (c *Connection) Prepare(sql string) (*Statement, error) {
 	c.begin() // constants are computed now
 	defer c.end()
 	c.optimize(true)
-	s, err := twice(func() (*Statement, error) { return c.prepare(sql) })
+	s, err := c.prepare(sql)
 	if !isInternal(err) {
 		return s, err
 	}
@@ -89,12 +89,10 @@ func (c *Connection) Prepare(sql string) (*Statement, error) {
 
 func (c *Connection) prepare(sql string) (*Statement, error) {
 	s := &Statement{connection: c, sql: sql}
-	if c.heard != nil {
-		if err := c.heard.Err(); err != nil {
-			return nil, canceled(err)
-		}
-		defer c.watch(c.heard)()
+	if err := c.Heard().Err(); err != nil {
+		return nil, canceled(err)
 	}
+	defer c.EndWith(c.Heard())()
 	sql, made := c.withTypes(sql)
 	Parsed.Tell(sql)
 	s.written = sql
@@ -103,8 +101,8 @@ func (c *Connection) prepare(sql string) (*Statement, error) {
 		err = inGiven(err, made)
 		bindings.DestroyPrepare(&s.handle)
 		said := IsCanceled(err) || interrupted(c.session) // what caught an interrupt may have reported another error
-		if c.heard != nil && c.heard.Err() != nil && said {
-			err = canceled(c.heard.Err())
+		if cause := c.Heard().Err(); cause != nil && said {
+			err = canceled(cause)
 		}
 		return nil, err
 	}
@@ -114,10 +112,6 @@ func (c *Connection) prepare(sql string) (*Statement, error) {
 
 // Texts runs a query of ours and gives its first column, of VARCHAR, NULL as an empty text.
 func (c *Connection) Texts(ctx context.Context, sql string, args ...any) ([]string, error) {
-	return twice(func() ([]string, error) { return c.texts(ctx, sql, args) })
-}
-
-func (c *Connection) texts(ctx context.Context, sql string, args []any) ([]string, error) {
 	defer c.Hear(ctx)()
 	s, err := c.Prepare(sql)
 	if err != nil {
@@ -386,7 +380,7 @@ func (s *Statement) Execute(ctx context.Context) (*Rows, error) {
 	startSession(s.connection.session)
 	s.connection.optimize(!s.plain)
 	s.connection.begin()
-	stop := s.connection.watch(ctx)
+	stop := s.connection.EndWith(ctx)
 	rows, err := s.start(ctx)
 	if err != nil && s.replan(err) {
 		rows, err = s.restart(ctx)

@@ -41,13 +41,7 @@ func (c *Connection) optimize(on bool) bool {
 	if c.plain == !on {
 		return true
 	}
-	text := "PRAGMA disable_optimizer"
-	if on {
-		text = "PRAGMA enable_optimizer"
-	}
-	var result bindings.Result
-	defer bindings.DestroyResult(&result)
-	if bindings.Query(c.handle, text, &result) == bindings.StateError {
+	if c.tell(map[bool]string{true: "PRAGMA enable_optimizer", false: "PRAGMA disable_optimizer"}[on]) != nil {
 		return false
 	}
 	c.plain = !on

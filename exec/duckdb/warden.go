@@ -354,7 +354,7 @@ func (c *Connection) exhaust(reason *Error) bool {
 	return true
 }
 
-// exhaustAgain interrupts once more what was interrupted and still runs: it may have missed that, as watch says.
+// exhaustAgain interrupts once more what was interrupted and still runs: it may have missed that (interruptEvery).
 func (c *Connection) exhaustAgain() {
 	c.work.mu.Lock()
 	defer c.work.mu.Unlock()

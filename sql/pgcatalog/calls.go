@@ -1,25 +1,10 @@
 package pgcatalog
 
 import (
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/csmsql/csmsql/sql/lex"
 )
-
-// named are the names of what Functions has that are looked up without their schema.
-var named = sync.OnceValue(func() map[string]bool {
-	names := map[string]bool{}
-	for _, file := range installed {
-		for _, m := range macroNames.FindAllStringSubmatch(readFile(file), -1) {
-			names[m[1]] = true
-		}
-	}
-	return names
-})
-
-var macroNames = regexp.MustCompile(`\bMACRO pg_session\.(\w+)`)
 
 // implied are words of statements for which DuckDB calls macros that these do not name: LIKE is the operator ~~, and
 // SHOW TABLES asks a list.
@@ -35,7 +20,7 @@ var families = []string{"duckdb_", "pragma_", "sqlite_", "pg_", OncePrefix}
 // Calls reports whether DuckDB may look something up for a text among Functions (P8): so are some texts for which it
 // does not, because words in literals count, too.
 func Calls(sql string) bool {
-	names := named()
+	names := macros().installed
 	for at := 0; at < len(sql); {
 		if c := sql[at]; !lex.IsNamePart(c) {
 			if c == '~' || c == '!' || c == '`' {

@@ -30,7 +30,6 @@ func TestCalls(t *testing.T) {
 	}
 	for _, sql := range []string{
 		"", "SELECT 1", "SELECT * FROM csm_scan(7) ORDER BY a DESC, b DESC NULLS LAST",
-		"SET search_path = 'csmsql.public,csm_functions.pg_session'",
 		"SELECT sum(a), lower(b) FROM csm_table('public', 't') WHERE c BETWEEN 1 AND 2 AND d <> 'x' GROUP BY ALL",
 		"SELECT liked, shown FROM t",
 	} {
@@ -70,11 +69,10 @@ func TestWhatCallsNothingNeedsNothing(t *testing.T) {
 		c, err := db.Connect(nil)
 		require.NoError(t, err)
 		t.Cleanup(c.Close)
-		attach(t, c, pgcatalog.Schemas)
 		if install {
 			attach(t, c, pgcatalog.Functions)
+			require.NoError(t, c.LookAlso(pgcatalog.SessionSchema))
 		}
-		require.NoError(t, c.Exec("SET search_path = 'csmsql.public,"+pgcatalog.SessionSchema+"'"))
 		require.NoError(t, c.Exec("CREATE TABLE region AS SELECT 1 AS a"))
 		return c
 	}
@@ -106,10 +104,11 @@ func TestWhatCallsNothingNeedsNothing(t *testing.T) {
 	require.Greater(t, same, asked*9/10)
 }
 
-// Functions take the place of what sessions' search paths name, once, beside sessions that work, list all databases or
-// look for names that are missing, which DuckDB does in all databases: each statement finds what it would without that.
+// Images are attached beside sessions that work, list all databases or look for names that are missing, which DuckDB
+// does in all databases: each statement finds what it would without that, and a transaction that began before finds
+// what is attached.
 func TestAttachingBesideSessions(t *testing.T) {
-	for range 25 {
+	for range 10 {
 		attachBesideSessions(t)
 	}
 }
@@ -126,9 +125,7 @@ func attachBesideSessions(t *testing.T) {
 		connections = append(connections, c)
 	}
 	first, block := connections[0], connections[1]
-	attach(t, first, pgcatalog.Schemas)
-	const path = "SET search_path = 'csmsql.public," + pgcatalog.SessionSchema + "'"
-	require.NoError(t, block.Exec(path+"; BEGIN; SELECT lower('A')"))
+	require.NoError(t, block.Exec("BEGIN; SELECT lower('A')"))
 	const missing = "SELECT 1 FROM missing"
 	asked := []string{
 		"SELECT lower('A') || CAST(sum(x) AS VARCHAR) FROM range(10) AS t(x)", missing, missing,
@@ -140,7 +137,6 @@ func attachBesideSessions(t *testing.T) {
 	defer close(stop)
 	for i, sql := range asked {
 		c := connections[2+i]
-		require.NoError(t, c.Exec(path))
 		ready.Add(1)
 		sessions.Go(func() {
 			begun := sync.OnceFunc(ready.Done)
@@ -165,29 +161,34 @@ func attachBesideSessions(t *testing.T) {
 	}
 	ready.Wait()
 	attach(t, first, pgcatalog.Functions, pgcatalog.Catalogs)
-	texts, err := block.Texts(t.Context(), "SELECT lower('B')")
-	require.NoError(t, err)
-	require.Equal(t, []string{"b"}, texts)
-	require.NoError(t, block.Exec("COMMIT"))
-	texts, err = block.Texts(t.Context(), "SELECT CAST(csm_power(2, 3) AS VARCHAR)")
+	require.NoError(t, block.LookAlso(pgcatalog.SessionSchema))
+	texts, err := block.Texts(t.Context(), "SELECT CAST(csm_power(2, 3) AS VARCHAR)")
 	require.NoError(t, err)
 	require.Equal(t, []string{"8.0"}, texts)
+	require.NoError(t, block.Exec("COMMIT"))
 }
 
-// What could not be attached is attached when it is asked for again, and what is there stays meanwhile.
+// What could not be attached is attached when it is asked for again; what is there stays.
 func TestAttachingAgain(t *testing.T) {
-	c := open(t)
 	broken, err := os.CreateTemp(t.TempDir(), "broken")
 	require.NoError(t, err)
 	defer broken.Close()
 	_, err = broken.WriteString(strings.Repeat("no database of DuckDB's. ", 1000))
 	require.NoError(t, err)
+	db, err := duckdb.Open(duckdb.Options{Threads: 1})
+	require.NoError(t, err)
+	defer db.Close()
+	c, err := db.Connect(nil)
+	require.NoError(t, err)
+	defer c.Close()
 	for _, image := range []pgcatalog.Image{pgcatalog.Functions, pgcatalog.Catalogs} {
 		require.Error(t, c.Attach(image.Name, broken))
-		expect(t, c, "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", "2")
-		attach(t, c, image, image)
-		expect(t, c, "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", "2")
+		attach(t, c, image)
+		require.NoError(t, c.Attach(image.Name, broken))
 	}
+	require.NoError(t, pgcatalog.Refresh(c.Exec, sample(), nil, schemas(), "csmsql"))
+	require.NoError(t, c.LookAlso(pgcatalog.SessionSchema))
+	expect(t, c, "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", "2")
 }
 
 // What is attached cannot be changed, and no client reaches its file by a name.

@@ -26,7 +26,8 @@
 // A relation is a table or view that PostgreSQL clients see. A catalog query is one that names a system relation, or a
 // type or function that only PostgreSQL has. Session functions are those that every client calls outside of catalog
 // queries, such as version() and current_user: they lie in schema pg_session, which belongs on every session's search
-// path, so that DuckDB finds them before its own and the query needs no rewriting.
+// path, so that DuckDB finds them before its own and the query needs no rewriting; a connection looks there from its first
+// text on that Calls some.
 //
 // # Invariants
 //

@@ -8,8 +8,7 @@ import (
 
 // IsCatalogQueryNaive is IsCatalogQuery without the shortcuts: everything is walked by reflection.
 func IsCatalogQueryNaive(parsed *pg.ParseResult) bool {
-	m, _ := data()
-	s := &search{model: m, parsed: parsed}
+	s := &search{parsed: parsed}
 	for message := range tree.All(parsed.ProtoReflect()) {
 		s.inspect(message.Interface())
 	}
@@ -18,3 +17,16 @@ func IsCatalogQueryNaive(parsed *pg.ParseResult) bool {
 
 // DuckDBReadsTwice reports whether a macro of DuckDB's is known to read a parameter more than once.
 func DuckDBReadsTwice(name string) bool { return duckdbs[name] != nil }
+
+// MostReads is how often each macro reads the argument that it reads most often.
+func MostReads() map[string]int {
+	most := map[string]int{}
+	for name, list := range forms() {
+		for _, f := range list {
+			for _, n := range f.reads {
+				most[name] = max(most[name], n)
+			}
+		}
+	}
+	return most
+}

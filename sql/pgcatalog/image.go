@@ -23,8 +23,6 @@ type Image struct {
 }
 
 var (
-	//go:embed images/schemas.duckdb.gz
-	compressedSchemas []byte
 	//go:embed images/functions.duckdb.gz
 	compressedFunctions []byte
 	//go:embed images/catalogs.duckdb.gz
@@ -32,11 +30,8 @@ var (
 )
 
 var (
-	// Schemas are those that a session's search path names, with nothing in them: attached when a database is opened,
-	// because DuckDB takes no path that is not there.
-	Schemas = newImage(functions, compressedSchemas)
-	// Functions are those that any statement may call, and DuckDB's own lists: attached in place of Schemas, before a
-	// text is planned that Calls some, and before the transaction that does so begins (P8).
+	// Functions are those that any statement may call, and DuckDB's own lists: attached before a text is planned that
+	// Calls some (P8).
 	Functions = newImage(functions, compressedFunctions)
 	// Catalogs are PostgreSQL's, with the functions that read them: attached beside Functions, before anything is
 	// planned that Rewrite wrote (P6).

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/csmsql/csmsql/sql/tree"
+	"github.com/csmsql/csmsql/sql/pgcatalog/copytext"
 )
 
 // Index of a table.
@@ -43,11 +43,10 @@ type operatorClass struct {
 
 // operatorClasses are the object IDs of pg_opclass.
 var operatorClasses = sync.OnceValues(func() (map[operatorClass]uint32, error) {
-	m, err := data()
+	t, err := copytext.Read(readFile("pg_opclass.tsv"))
 	if err != nil {
 		return nil, err
 	}
-	t := m.relations[tree.SystemSchema+".pg_opclass"].static
 	list := map[operatorClass]uint32{}
 	read := func(row []*string, column string) uint32 {
 		n, wrong := strconv.ParseUint(t.Text(row, column), 10, 32)

@@ -21,8 +21,8 @@ const (
 	quietSchema   = catalogs + ".pg_quiet"
 	// SQL's own schema.
 	informationSchema = catalogs + ".information_compat"
-	// SessionSchema belongs at the end of every session's search path: it holds the functions that clients call outside
-	// of catalog queries.
+	// SessionSchema belongs at the end of every session's search path once Functions are attached: it holds the
+	// functions that clients call outside of catalog queries.
 	SessionSchema = functions + "." + sessionSchema
 	sessionSchema = "pg_session"
 )
@@ -58,21 +58,16 @@ const (
 	shownTable    = "shown_settings"
 )
 
-// MakeSchemas makes what Schemas holds, in an empty database of its name.
-func MakeSchemas(exec func(sql string) error) error {
-	return exec("CREATE SCHEMA " + compatSchema + "; CREATE SCHEMA " + SessionSchema)
-}
-
 // installed are the files of what Functions holds.
 var installed = []string{"functions.sql", "duckdb.sql"}
 
 // MakeFunctions makes what Functions holds, in an empty database of its name.
 func MakeFunctions(exec func(sql string) error) error {
-	m, err := data()
+	m, err := contents()
 	if err != nil {
 		return err
 	}
-	if err := MakeSchemas(exec); err != nil {
+	if err := exec("CREATE SCHEMA " + compatSchema + "; CREATE SCHEMA " + SessionSchema); err != nil {
 		return err
 	}
 	var b strings.Builder
@@ -103,7 +98,7 @@ func (m *model) run(exec func(sql string) error, files ...string) error {
 // MakeCatalogs makes what Catalogs holds, in an empty database of its name, beside Functions. It leaves empty temporary
 // tables in the connection that exec belongs to, as Refresh does.
 func MakeCatalogs(exec func(sql string) error) error {
-	m, err := data()
+	m, err := contents()
 	if err != nil {
 		return err
 	}

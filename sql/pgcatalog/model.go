@@ -2,7 +2,9 @@ package pgcatalog
 
 import (
 	"embed"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,9 +28,10 @@ type systemRelation struct {
 	oid          int64
 	table        bool // no view
 	columns      []systemColumn
-	sources      []source        // the SELECTs that give it rows
-	static       *copytext.Table // its static rows, nil if there are none
-	alone        bool            // the sources read the static rows themselves
+	// Of contents alone:
+	sources []source        // the SELECTs that give it rows
+	static  *copytext.Table // its static rows, nil if there are none
+	alone   bool            // the sources read the static rows themselves
 }
 
 // source is a SELECT of relations.sql.
@@ -37,7 +40,7 @@ type source struct {
 	columns map[string]bool
 }
 
-// model is everything that data/ says, parsed once.
+// model is what data/ says of names; of rows and sources only for those who make images.
 type model struct {
 	relations map[string]*systemRelation // "schema.name"
 	order     []string                   // relations with sources, in the order of relations.sql
@@ -45,15 +48,26 @@ type model struct {
 	oids      map[string]bool            // names of columns whose type is an object ID
 	types     map[string]uint32          // columns' names → the type they have wherever they occur, if PostgreSQL's is narrower than DuckDB's
 	vectors   map[string]bool            // names of columns that are int2vector or oidvector wherever they occur
-	session   map[string]bool            // functions of pg_session
-	compat    map[string]bool            // functions of pg_compat
-	quiet     map[string]bool            // functions of pg_quiet
-	tables    map[string]bool            // those of them that stand in FROM
-	functions map[string]bool            // those of pg_compat that are not made with the catalogs
+	*macroNames
 }
 
-// data is the embedded model. A test loads it, so that a release cannot carry files that do not parse.
-var data = sync.OnceValues(loadModel)
+// macroNames are those of our macros for PostgreSQL's functions.
+type macroNames struct {
+	session   map[string]bool // functions of pg_session
+	compat    map[string]bool // functions of pg_compat
+	quiet     map[string]bool // functions of pg_quiet
+	tables    map[string]bool // those of them that stand in FROM
+	functions map[string]bool // those of pg_compat that are not made with the catalogs
+	installed map[string]bool // what Functions has that is looked up without its schema: DuckDB's lists, too
+}
+
+// data is the model that catalog queries are read with. A test loads it, so that a release cannot carry files that do
+// not parse. Other statements need no more than macros: in a process that attaches, the model would be a tenth of what
+// a scan takes.
+var (
+	data   = sync.OnceValues(loadModel)
+	macros = sync.OnceValue(loadMacros)
+)
 
 func readFile(name string) string {
 	text, err := files.ReadFile("data/" + name)
@@ -65,15 +79,33 @@ func readFile(name string) string {
 
 func loadModel() (*model, error) {
 	m := &model{relations: map[string]*systemRelation{}, oids: map[string]bool{}, types: map[string]uint32{},
-		vectors: map[string]bool{}, session: map[string]bool{}, compat: map[string]bool{}, quiet: map[string]bool{}, tables: map[string]bool{}, functions: map[string]bool{}}
+		vectors: map[string]bool{}, macroNames: macros()}
 	if err := m.loadColumns(); err != nil {
 		return nil, err
 	}
-	if err := m.loadSources(); err != nil {
+	return m, nil
+}
+
+// contents is the model with all that the images are made of.
+func contents() (*model, error) {
+	m, err := loadModel()
+	if err != nil {
 		return nil, err
 	}
-	m.loadFunctions()
-	return m, nil
+	return m, errors.Join(m.loadRows(), m.loadSources())
+}
+
+func (m *model) loadRows() (err error) {
+	for key, r := range m.relations {
+		if key == tree.SystemSchema+".pg_settings" {
+			r.static = settingsRows()
+		} else if text := readFile(r.name + ".tsv"); text != "" && r.schema == tree.SystemSchema {
+			if r.static, err = copytext.Read(text); err != nil {
+				return fmt.Errorf("%s.tsv: %w", r.name, err)
+			}
+		}
+	}
+	return nil
 }
 
 func (m *model) loadColumns() error {
@@ -91,13 +123,6 @@ func (m *model) loadColumns() error {
 			}
 			m.relations[key] = r
 			m.names = append(m.names, key)
-			if key == tree.SystemSchema+".pg_settings" {
-				r.static = settingsRows()
-			} else if text := readFile(r.name + ".tsv"); text != "" && r.schema == "pg_catalog" {
-				if r.static, err = copytext.Read(text); err != nil {
-					return fmt.Errorf("%s.tsv: %w", r.name, err)
-				}
-			}
 		}
 		c := systemColumn{name: t.Text(row, "name"), typeName: t.Text(row, "type"), notNull: t.Text(row, "not_null") == "t"}
 		r.columns = append(r.columns, c)
@@ -165,7 +190,9 @@ func outputColumns(text string) (map[string]bool, error) {
 	return out, nil
 }
 
-func (m *model) loadFunctions() {
+func loadMacros() *macroNames {
+	m := &macroNames{session: map[string]bool{}, compat: map[string]bool{}, quiet: map[string]bool{}, tables: map[string]bool{}, functions: map[string]bool{},
+		installed: map[string]bool{}}
 	sets := map[string]map[string]bool{"pg_session": m.session, "pg_compat": m.compat, "pg_quiet": m.quiet}
 	for _, file := range []string{"functions.sql", "duckdb.sql", "definitions.sql", "lookups.sql"} {
 		for line := range strings.SplitSeq(readFile(file), "\n") {
@@ -175,8 +202,8 @@ func (m *model) loadFunctions() {
 			}
 			name, _, _ := strings.Cut(rest, "(")
 			schema, name, _ := strings.Cut(name, ".")
-			if (file == "functions.sql" || file == "duckdb.sql") && schema == "pg_compat" {
-				m.functions[name] = true
+			if slices.Contains(installed, file) {
+				map[string]map[string]bool{"pg_compat": m.functions, sessionSchema: m.installed}[schema][name] = true
 			}
 			if file != "duckdb.sql" { // what is in it is DuckDB's, not PostgreSQL's
 				sets[schema][name] = true
@@ -184,4 +211,5 @@ func (m *model) loadFunctions() {
 			}
 		}
 	}
+	return m
 }

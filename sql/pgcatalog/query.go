@@ -1,6 +1,8 @@
 package pgcatalog
 
 import (
+	"strings"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -12,11 +14,10 @@ const sqlSchema = "information_schema"
 // IsCatalogQuery reports whether a parsed text names a system relation, or a function, type, operator or collation that
 // only PostgreSQL has (P1). What names only session functions is none: DuckDB finds those by itself.
 func IsCatalogQuery(parsed *pg.ParseResult) bool {
-	m, err := data()
-	if err != nil || parsed == nil {
+	if parsed == nil {
 		return false
 	}
-	s := &search{model: m, parsed: parsed}
+	s := &search{parsed: parsed}
 	for _, statement := range parsed.Stmts {
 		s.node(statement.GetStmt())
 	}
@@ -26,7 +27,6 @@ func IsCatalogQuery(parsed *pg.ParseResult) bool {
 // search looks for the first thing that makes a query a catalog query. Every statement of every session pays for it, so
 // it knows the nodes that queries are made of; the rest it walks by reflection, which takes ten times as long.
 type search struct {
-	model  *model
 	parsed *pg.ParseResult
 	hidden map[string]bool // filled when a name makes it matter
 	found  bool
@@ -136,7 +136,7 @@ func (s *search) inspect(message any) {
 		s.found = s.found || s.relation(x)
 	case *pg.FuncCall:
 		schema, name := tree.FunctionName(x)
-		s.found = s.found || isOurs(schema) || schema == "" && s.model.compat[name]
+		s.found = s.found || isOurs(schema) || schema == "" && macros().compat[name]
 	case *pg.TypeName:
 		s.found = s.found || isCatalogType(x)
 	case *pg.A_Expr:
@@ -146,14 +146,21 @@ func (s *search) inspect(message any) {
 	}
 }
 
+// systemPrefix begins the name of every relation of pg_catalog.
+const systemPrefix = "pg_"
+
 func (s *search) relation(v *pg.RangeVar) bool {
-	if s.model.relation(v, nil) == nil {
+	if !isOurs(v.Schemaname) && (v.Schemaname != "" || !strings.HasPrefix(v.Relname, systemPrefix)) {
+		return false
+	}
+	m, err := data()
+	if err != nil || m.relation(v, nil) == nil {
 		return false
 	}
 	if v.Schemaname == "" && s.hidden == nil {
 		s.hidden = commonTables(s.parsed)
 	}
-	return s.model.relation(v, s.hidden) != nil
+	return m.relation(v, s.hidden) != nil
 }
 
 // commonTables collects the names of WITH queries: they hide system relations that are named without schema. Names

@@ -28,9 +28,8 @@ type kind struct {
 	fill  func(exec func(sql string) error) error
 }
 
-// kinds are all of them, in the order in which they need each other, or take each other's place.
+// kinds are all of them, in the order in which they need each other.
 var kinds = []kind{
-	{pgcatalog.Schemas, "schemas.duckdb.gz", pgcatalog.MakeSchemas},
 	{pgcatalog.Functions, "functions.duckdb.gz", pgcatalog.MakeFunctions},
 	{pgcatalog.Catalogs, "catalogs.duckdb.gz", pgcatalog.MakeCatalogs},
 }
@@ -87,8 +86,7 @@ func makeAll(scratch string) (map[string]result, error) {
 	for _, k := range kinds {
 		path := filepath.Join(scratch, strings.TrimSuffix(k.file, ".gz"))
 		// Small blocks, because most of them hold one small table.
-		err := c.Exec(fmt.Sprintf("DETACH DATABASE IF EXISTS %[1]s;"+
-			" ATTACH %[2]s AS %[1]s (BLOCK_SIZE 16384, STORAGE_VERSION 'v1.5.0')", k.image.Name, duckdb.QuoteLiteral(path)))
+		err := c.Exec(fmt.Sprintf("ATTACH %s AS %s (BLOCK_SIZE 16384, STORAGE_VERSION 'v1.5.0')", duckdb.QuoteLiteral(path), k.image.Name))
 		if err != nil {
 			return nil, err
 		}
