@@ -24,7 +24,7 @@ test: ## vet, and run all tests with invariant checks
 	@echo "test: go vet"
 	$(GO) vet $(PACKAGES)
 	@echo "test: all packages, invariant checks on"
-	$(GO) test -timeout 30m -tags invariants $(PACKAGES)
+	$(GO) test -timeout 60m -tags invariants $(PACKAGES)
 
 race: ## run all tests under the race detector
 	@echo "race: all packages under the race detector (some minutes)"

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -30,6 +31,7 @@ type node struct {
 	command   *exec.Cmd
 	output    bytes.Buffer
 	ended     chan struct{} // closed when the process is gone
+	asked     sync.Once     // by a test: see listens
 }
 
 // shared is started once, by TestMain.
@@ -169,9 +171,20 @@ func (n *node) clean() error {
 
 // dsn is how libpq's descendants connect, url how the others do.
 func (n *node) dsn() string {
-	return "host=127.0.0.1 port=" + n.port + " user=postgres dbname=csmsql"
+	return "host=127.0.0.1 port=" + n.listens() + " user=postgres dbname=csmsql"
 }
 
 func (n *node) url() string {
-	return "postgres://postgres@127.0.0.1:" + n.port + "/csmsql?sslmode=disable"
+	return "postgres://postgres@127.0.0.1:" + n.listens() + "/csmsql?sslmode=disable"
+}
+
+// listens is the node's port. A test that asks for it depends on what the node was built from and started with.
+func (n *node) listens() string {
+	n.asked.Do(func() {
+		os.Getenv(workersVariable) // as TestMain did, before it counted
+		if err := testsuite.LookAtSources(); err != nil {
+			panic(err)
+		}
+	})
+	return n.port
 }

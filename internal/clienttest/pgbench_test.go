@@ -11,7 +11,7 @@ import (
 func pgbench(t *testing.T, args ...string) (out string) {
 	t.Helper()
 	path := tool(t, "pgbench", "postgresql")
-	args = append(args, "-h", "127.0.0.1", "-p", shared.port, "-U", "postgres", "csmsql")
+	args = append(args, "-h", "127.0.0.1", "-p", shared.listens(), "-U", "postgres", "csmsql")
 	out, errOut, err := run(t, "", path, args...)
 	require.NoError(t, err, "%s\n%s", out, errOut)
 	return out + errOut

@@ -100,12 +100,12 @@ func TestPsycopg2(t *testing.T) {
 }
 
 func TestAsyncpg(t *testing.T) {
-	checks(t, python(t, "asyncpg", "python3-asyncpg"), "testdata/ordinary_asyncpg.py", "127.0.0.1", shared.port)
+	checks(t, python(t, "asyncpg", "python3-asyncpg"), "testdata/ordinary_asyncpg.py", "127.0.0.1", shared.listens())
 }
 
 func TestSQLAlchemy(t *testing.T) {
 	python := python(t, "sqlalchemy, psycopg2", "python3-sqlalchemy")
-	checks(t, python, "-W", "ignore", "testdata/ordinary_sqlalchemy.py", "postgresql+psycopg2://postgres@127.0.0.1:"+shared.port+"/csmsql")
+	checks(t, python, "-W", "ignore", "testdata/ordinary_sqlalchemy.py", "postgresql+psycopg2://postgres@127.0.0.1:"+shared.listens()+"/csmsql")
 }
 
 func TestJDBC(t *testing.T) {
@@ -117,7 +117,7 @@ func TestJDBC(t *testing.T) {
 	out, errOut, err := run(t, "", compiler, "-encoding", "UTF-8", "-cp", driver, "-d", classes, "testdata/OrdinaryJDBC.java")
 	require.NoError(t, err, "%s%s", out, errOut)
 	checks(t, tool(t, "java", "default-jdk-headless"), "-Xmx64m", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-Duser.timezone=UTC",
-		"-cp", driver+string(os.PathListSeparator)+classes, "OrdinaryJDBC", "jdbc:postgresql://127.0.0.1:"+shared.port+"/csmsql?user=postgres&sslmode=disable")
+		"-cp", driver+string(os.PathListSeparator)+classes, "OrdinaryJDBC", "jdbc:postgresql://127.0.0.1:"+shared.listens()+"/csmsql?user=postgres&sslmode=disable")
 }
 
 // TestNode needs npm for its driver, so it is skipped wherever there is none (CL1 is about what .ci/install can install).

@@ -5,10 +5,13 @@ package testsuite
 import (
 	"flag"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 // EffortVariable is the environment variable that multiplies what tests try at random (docs/testing.md).
@@ -69,10 +72,29 @@ func Vary(variable string, values ...string) {
 // unlike what it builds: so the program, which takes ten seconds to link, is linked once for all packages and all runs
 // of their tests.
 func BuildProgram(path string) error {
+	if err := LookAtSources(); err != nil {
+		return fmt.Errorf("build the program: %w", err)
+	}
 	if out, err := exec.Command("go", "run", "-exec", "cp", "github.com/csmsql/csmsql/cmd/csmsql", path).CombinedOutput(); err != nil {
 		return fmt.Errorf("build the program: %w\n%s", err, out)
 	}
 	return nil
+}
+
+// LookAtSources reads the module's directories. The go command keeps the result of a test with what was opened of its
+// module while M.Run ran, and does not know that the program is made of other packages: it would report a result of
+// before they were changed.
+func LookAtSources() error {
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(strings.TrimSpace(string(root)), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (d.Name() == "bin" || strings.HasPrefix(d.Name(), ".")) {
+			return fs.SkipDir
+		}
+		return err
+	})
 }
 
 // Memory is what a node is given for queries that has so many workers, as --memory takes it: each has an equal part.
