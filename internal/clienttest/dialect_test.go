@@ -170,7 +170,7 @@ func TestDialectHasEffect(t *testing.T) {
 			continue
 		}
 		got := r.try(t, shorter, row.Data)
-		r.leave(t)
+		r.leave(t, shorter, got)
 		left++
 		same, reason := sameRows(shorter, got.text, row.Answer), anyway[grammar.Option("DuckDB "+row.Section+": "+names[0])]
 		if same && reason == "" {

@@ -97,8 +97,9 @@ func TestOptionsHaveEffect(t *testing.T) {
 			}
 			example := slices.Clone(e.statements)
 			example[e.at] = s.SQL
-			got := room.try(t, strings.Join(example, "; "), e.row.Data)
-			room.leave(t)
+			sql := strings.Join(example, "; ")
+			got := room.try(t, sql, e.row.Data)
+			room.leave(t, sql, got)
 			for _, o := range without {
 				if effect[o] = !sameRows(e.row.Example, got.text, e.row.Answer); !effect[o] {
 					none[o] = strings.Join(e.statements, "; ") + "\n\twithout " + s.LeftOut

@@ -91,7 +91,7 @@ func (l *listTest) try(t *testing.T, row *sqllist.Row) {
 		example := examples[i]
 		got := l.room.try(t, example.SQL, row.Data)
 		if i == len(examples)-1 || strings.Contains(example.SQL, ";") { // of the others, one statement each, nothing is left
-			l.room.leave(t)
+			l.room.leave(t, example.SQL, got)
 		}
 		if *rewrite && i == 0 {
 			took(row, example, got)
@@ -123,7 +123,7 @@ func TestSQLListInPostgres(t *testing.T) {
 				}
 				example := row.Examples(nil)[0]
 				got := theirs.try(t, example.SQL, row.Data)
-				theirs.leave(t)
+				theirs.leave(t, example.SQL, got)
 				ours := tried{text: example.Answer, refused: errorAnswer.MatchString(example.Answer)}
 				compare(t, path, row, "PostgreSQL", ours, got, &row.PostgreSQL)
 			}
@@ -294,12 +294,28 @@ func (r *room) tryHere(t *testing.T, sql, data string) (got tried) {
 	return got
 }
 
-// leave makes the room as new.
-func (r *room) leave(t *testing.T) {
+// leave makes the room as new after an example.
+func (r *room) leave(t *testing.T, sql string, got tried) {
 	t.Helper()
-	require.NoError(t, r.conn.Close(t.Context()))
-	r.open(t)
+	if leavesSomething(sql, got.refused) {
+		require.NoError(t, r.conn.Close(t.Context()))
+		r.open(t)
+	}
 }
+
+// leavesSomething reports whether statements may have left something, in their tables or in the session. All may but
+// queries, and single statements that were refused; and these, too, if they have a word by which they could.
+func leavesSomething(sql string, refused bool) bool {
+	statements := split(sql)
+	queries := !slices.ContainsFunc(statements, func(one string) bool { return !beginsQuery.MatchString(one) })
+	return leaving.MatchString(sql) || !queries && (!refused || len(statements) > 1)
+}
+
+var (
+	beginsQuery = regexp.MustCompile(`(?i)^\s*\(*\s*(select|values|table|from|with|show|describe|explain)\b`)
+	leaving     = regexp.MustCompile(`(?i)\b(into|insert|update|delete|merge|analyze|nextval|setval|setseed|set_config` +
+		`|setvariable|create|copy|\w*rejects\w*|\w*lock\w*|\w*notify)\b`)
+)
 
 var (
 	toStdout  = regexp.MustCompile(`(?is)^copy\b.*\bto\s+stdout\b`)
