@@ -64,7 +64,8 @@ func TestBlocksHaveNames(t *testing.T) {
 	}
 }
 
-// A transaction of DuckDB's finds functions that were made after it began, by its own session or by another, also among its own names.
+// A transaction of DuckDB's finds functions that were made after it began, by its own session or by another, also where
+// it has names of its own.
 func TestBlocksHaveLaterFunctions(t *testing.T) {
 	for _, inAnother := range []bool{false, true} {
 		for _, own := range []bool{false, true} {

@@ -80,11 +80,10 @@ func (m *Mirror) Open(db *duckdb.Database, system map[string]*arrow.Schema, log 
 		if err := m.makeFunctions(); err != nil {
 			return err
 		}
-		err := c.LookAlso(pgcatalog.SessionSchema)
-		if e := (*duckdb.Error)(nil); errors.As(err, &e) && e.State == "25P02" {
-			return nil // an aborted transaction, which looks for no name, is to end
+		if err := c.LookAlso(pgcatalog.SessionSchema); err != nil && pgcatalog.Calls(sql) {
+			return err
 		}
-		return err
+		return nil // also in an aborted transaction, which is to end
 	})
 	return showSystem(conn.Exec, duckdb.CatalogName, m.system)
 }
