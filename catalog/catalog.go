@@ -3,8 +3,7 @@ package catalog
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -13,7 +12,9 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/internal/format"
 	"github.com/csmsql/csmsql/catalog/internal/keys"
+	"github.com/csmsql/csmsql/catalog/internal/pages"
 	"github.com/csmsql/csmsql/catalog/record"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
@@ -25,6 +26,7 @@ import (
 // Catalog is the lender's side: it commits, leases and reclaims. Safe for concurrent use.
 type Catalog struct {
 	store    Store
+	stored   *pages.Pages // of store
 	lender   Lender
 	options  Options
 	source   *hugetable.Source
@@ -120,7 +122,10 @@ func Open(ctx context.Context, st Store, lender Lender, options Options) (*Catal
 	if options.Patience == 0 {
 		options.Patience = 5 * time.Second
 	}
-	c := &Catalog{store: st, lender: lender, options: options, reports: make(chan struct{}, 1), committing: make(chan struct{}, 1)}
+	c := &Catalog{
+		store: st, stored: pages.Of(st), lender: lender, options: options,
+		reports: make(chan struct{}, 1), committing: make(chan struct{}, 1),
+	}
 	c.source = hugetable.NewSource(c, options.CacheBytes)
 	c.mu.leases = map[LeaseID]*lease{}
 	c.mu.domains = map[coherence.Domain]int{}
@@ -155,32 +160,19 @@ func Open(ctx context.Context, st Store, lender Lender, options Options) (*Catal
 	return c, nil
 }
 
-// begin checks the format, or writes it into an empty store.
-func (c *Catalog) begin(ctx context.Context) error {
-	item, ok, err := c.store.Get(ctx, keys.Format)
-	if err != nil {
-		return err
-	}
-	if ok {
-		c.identity, err = checkFormat(item.Value)
-		return err
-	}
-	var random [16]byte
-	if _, err := rand.Read(random[:]); err != nil {
-		return err
-	}
-	c.identity = hex.EncodeToString(random[:])
-	t := store.Transaction{Compares: []store.Compare{unchanged(keys.Format, 0)}}
-	format := record.EncodeFormat(catalogFormat, c.identity, c.options.Now())
-	t.Puts = append(t.Puts, store.Item{Key: keys.Format, Value: format})
+// begin takes the store's catalog, or begins one in an empty store.
+func (c *Catalog) begin(ctx context.Context) (err error) {
 	for _, name := range c.options.InitialSchemas {
 		if err := checkName(name); err != nil {
 			return err
 		}
-		t.Puts = append(t.Puts, store.Item{Key: keys.Schema(name)})
 	}
-	if _, err = c.store.Commit(ctx, t); c.shared() && isConflict(err) {
-		return c.begin(ctx) // another node of a new cluster was faster
+	c.identity, err = format.Take(ctx, c.store, c.options.Now(), c.options.InitialSchemas)
+	switch {
+	case errors.Is(err, format.ErrOther):
+		return fmt.Errorf("%w: %w", ErrFormat, err)
+	case errors.Is(err, format.ErrDamaged):
+		return damaged("format", err)
 	}
 	return err
 }
@@ -290,15 +282,10 @@ func (c *Catalog) findGarbage(ctx context.Context) error {
 	living := maps.Clone(c.mu.pages)
 	c.mu.Unlock()
 	var dead []PageID
-	revision, err := c.store.Scan(ctx, []string{keys.PagePrefix}, func(item store.Item) error {
-		id, err := hugetable.ParsePageID(strings.TrimPrefix(item.Key, keys.PagePrefix))
-		if err != nil {
-			return damaged("page", err)
-		}
+	revision, err := c.stored.List(ctx, func(id PageID) {
 		if living[id] == nil {
 			dead = append(dead, id)
 		}
-		return nil
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -323,12 +310,12 @@ func (c *Catalog) Revision() Revision {
 // Page implements Pages from the store; it also serves borrowers. A node that was given up, and does not know it yet,
 // has no leases any more: if a page of its snapshots is gone, no table is damaged.
 func (c *Catalog) Page(ctx context.Context, id PageID) ([]byte, error) {
-	item, ok, err := store.GetImmutable(ctx, c.store, keys.Page(id))
+	data, ok, err := c.stored.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if ok {
-		return hugetable.Expand(id, item.Value)
+		return hugetable.Expand(id, data)
 	}
 	if c.shared() {
 		// It fails when the session is over, whatever this process has heard (S7).

@@ -416,7 +416,7 @@ func (w *commit) store(ctx context.Context) (Revision, error) {
 	}
 	var pages []store.Item
 	for _, p := range w.pages {
-		pages = append(pages, store.Item{Key: keys.Page(p.Ref.ID), Value: p.Stored()})
+		pages = append(pages, store.Item{Key: c.stored.Key(p.Ref.ID), Value: p.Stored()})
 	}
 	if fits(c.store.Limits(), w.write, pages) {
 		w.write.Puts = append(w.write.Puts, pages...)
@@ -429,7 +429,7 @@ func (w *commit) store(ctx context.Context) (Revision, error) {
 	w.write.Lazy = c.options.EndsWithBoot && w.byRows()
 	w.dead = c.takeGarbage(w.write)
 	for _, g := range w.dead {
-		w.remove(keys.Page(g.page))
+		w.remove(c.stored.Key(g.page))
 	}
 	c.setPending(w)
 	revision, err := c.store.Commit(ctx, w.write)

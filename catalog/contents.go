@@ -310,7 +310,6 @@ func (c *Contents) SharesSchemas(other *Contents) bool {
 }
 
 const (
-	catalogFormat = 1
 	identityBlock = 1024
 	defaultHome   = "local"
 )

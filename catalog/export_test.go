@@ -9,3 +9,6 @@ func (c *Catalog) Waiting() int {
 
 // EveryVersion lists what tables are, and what is kept, also of those that are gone.
 func (c *Contents) EveryVersion() []*TableVersion { return c.everyVersion() }
+
+// Followed are the prefixes of what every node follows.
+func Followed() []string { return followed }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
-	"github.com/csmsql/csmsql/catalog/internal/keys"
 	"github.com/csmsql/csmsql/catalog/store"
 )
 
@@ -63,7 +62,7 @@ func (c *Catalog) Sweep(ctx context.Context) error {
 		}
 		var t store.Transaction
 		for _, g := range dead {
-			t.Deletes = append(t.Deletes, keys.Page(g.page))
+			t.Deletes = append(t.Deletes, c.stored.Key(g.page))
 		}
 		if _, err := c.store.Commit(ctx, t); err != nil {
 			c.returnGarbage(dead)

@@ -159,23 +159,6 @@ func oneHistory(rt require.TestingT, rng *rand.Rand, steps int, names []catalog.
 	w.requirePages(again.Contents)
 }
 
-// requirePages: after a sweep the store holds the current versions' pages and no others.
-func (w *world) requirePages(c *catalog.Contents) {
-	want := map[string]bool{}
-	for _, v := range c.EveryVersion() {
-		for _, p := range v.Pages() {
-			want["page/"+p.ID.String()] = true
-		}
-	}
-	_, err := w.store.Scan(ctx, []string{"page/"}, func(i store.Item) error {
-		require.True(w.t, want[i.Key], "page %s is garbage", i.Key)
-		delete(want, i.Key)
-		return nil
-	})
-	require.NoError(w.t, err)
-	require.Empty(w.t, want)
-}
-
 func (w *world) begin(now *twin) *session {
 	snapshot, err := w.catalog.Snapshot(ctx, catalog.Holder{})
 	require.NoError(w.t, err)

@@ -21,14 +21,6 @@ func decoder[T any](what string, decode func([]byte) (T, error)) func([]byte) (T
 	}
 }
 
-func checkFormat(data []byte) (identity string, err error) {
-	format, identity, err := record.DecodeFormat(data)
-	if err == nil && format != catalogFormat {
-		return "", fmt.Errorf("%w: format %d, this program knows %d: use the program that wrote it", ErrFormat, format, catalogFormat)
-	}
-	return identity, damaged("format", err)
-}
-
 func damaged(what string, err error) error {
 	if err == nil {
 		return nil

@@ -61,7 +61,7 @@ func EncodeFormat(format uint64, identity string, created time.Time) []byte {
 }
 
 // DecodeFormat is the inverse of EncodeFormat.
-func DecodeFormat(data []byte) (format uint64, identity string, err error) {
+func DecodeFormat(data []byte) (format uint64, identity string, created time.Time, err error) {
 	r := message.NewReader(data)
 	for r.Next() {
 		switch r.Field() {
@@ -69,11 +69,13 @@ func DecodeFormat(data []byte) (format uint64, identity string, err error) {
 			format = r.Uint()
 		case formatIdentity:
 			identity = r.String()
+		case formatCreated:
+			created = time.UnixMicro(r.Int())
 		default:
 			r.Skip()
 		}
 	}
-	return format, identity, r.Err()
+	return format, identity, created, r.Err()
 }
 
 // Presence is what changes of a node while it lives.

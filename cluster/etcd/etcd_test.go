@@ -86,6 +86,31 @@ func soon(t testing.TB, what string, is func() bool) {
 	require.Eventually(t, is, 20*time.Second, 5*time.Millisecond, what)
 }
 
+// Of what lies outside of the range of what is watched, etcd sends nothing; of what lies between, all.
+func TestEtcdSendsTheRangeThatIsWatched(t *testing.T) {
+	s := open(t, etcd.Options{Endpoints: []string{member(t).Endpoint()}, Prefix: prefix()})
+	seen, ended := make(chan string), make(chan error, 1)
+	watching, stop := context.WithCancel(ctx)
+	go func() {
+		ended <- s.Watch(watching, []string{"m/", "d/"}, commit(t, s, put("m/0", "")), func(c store.Change) error {
+			seen <- c.Puts[len(c.Puts)-1].Key
+			return nil
+		})
+	}()
+	for i := range 5 {
+		commit(t, s, put("a/", "1"), put("cz", "1"), put("m0", "1"), put("n", "1"))
+		last := fmt.Sprintf("m/%d", i)
+		commit(t, s, put("c", "1"), put("d/", "1"), put(last, "1"), put("n", "1"))
+		require.Equal(t, last, <-seen)
+	}
+	require.Zero(t, s.Unfollowed())
+	commit(t, s, put("e", "1"), put("m/", "1"))
+	require.Equal(t, "m/", <-seen)
+	require.Equal(t, int64(1), s.Unfollowed(), "the watch counts")
+	stop()
+	require.ErrorIs(t, <-ended, context.Canceled)
+}
+
 func TestConformance(t *testing.T) {
 	server := member(t)
 	storetest.Run(t, func(t *testing.T) storetest.World {

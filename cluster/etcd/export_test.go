@@ -25,6 +25,9 @@ func (s *Store) Compact(ctx context.Context, revision int64) error {
 // Use makes the handle connect elsewhere.
 func (s *Store) Use(endpoints ...string) { s.client.SetEndpoints(endpoints...) }
 
+// Unfollowed counts the keys that etcd sent to watches which do not want them.
+func (s *Store) Unfollowed() int64 { return s.counts.unfollowed.Load() }
+
 // Kill stops the member without a word to the others.
 func (s *Server) Kill() error {
 	s.etcd.Server.HardStop()

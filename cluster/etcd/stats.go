@@ -37,6 +37,8 @@ var latencyBounds = [...]time.Duration{
 type counts struct {
 	commits, conflicts, unknown, settled, renewals, failedRenewals, resumes, changes atomic.Int64
 	latency                                                                          latency
+
+	unfollowed atomic.Int64 // keys that came to watches that do not want them; for tests
 }
 
 // latency counts in the first bound that is enough; the last one is for everything above.

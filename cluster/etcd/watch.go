@@ -27,8 +27,8 @@ const (
 	stuckAfter = 4 * time.Second
 )
 
-// Watch implements store.Store (S6): one etcd watch over what the prefixes have in common, so that one stream has one
-// order. It reads the stream itself and not through the client's Watcher, whose queue has no bound: while apply works,
+// Watch implements store.Store (S6): one etcd watch over the range in which the prefixes are, so that one stream has one
+// order; etcd sends what lies between them, too. It reads the stream itself and not through the client's Watcher, whose queue has no bound: while apply works,
 // etcd waits.
 func (s *Store) Watch(ctx context.Context, prefixes []string, after store.Revision,
 	apply func(store.Change) error) error {
@@ -93,9 +93,9 @@ func (w *watching) follow(ctx context.Context) error {
 	if err != nil {
 		return rpctypes.Error(err)
 	}
-	root := w.store.keys + common(w.prefixes)
+	first, end := span(w.store.keys, w.prefixes)
 	err = stream.Send(&etcdserverpb.WatchRequest{RequestUnion: &etcdserverpb.WatchRequest_CreateRequest{CreateRequest: &etcdserverpb.WatchCreateRequest{
-		Key: []byte(root), RangeEnd: []byte(clientv3.GetPrefixRangeEnd(root)), StartRevision: w.position + 1, Fragment: true,
+		Key: []byte(first), RangeEnd: []byte(end), StartRevision: w.position + 1, Fragment: true,
 	}}})
 	if err != nil {
 		return rpctypes.Error(err)
@@ -114,20 +114,16 @@ func (w *watching) follow(ctx context.Context) error {
 	}
 }
 
-// common is the longest common prefix.
-func common(prefixes []string) string {
-	if len(prefixes) == 0 {
-		return ""
-	}
-	longest := prefixes[0]
-	for _, p := range prefixes[1:] {
-		n := 0
-		for n < min(len(longest), len(p)) && longest[n] == p[n] {
-			n++
+// span is the smallest range of keys below root that has all prefixes: from the first key to the one behind the last.
+func span(root string, prefixes []string) (first, end string) {
+	for i, p := range prefixes {
+		key, behind := root+p, clientv3.GetPrefixRangeEnd(root+p)
+		if i == 0 || key < first {
+			first = key
 		}
-		longest = longest[:n]
+		end = max(end, behind)
 	}
-	return longest
+	return first, end
 }
 
 // take deals with a message: events in the order of revisions, of which one may begin in a message and end in the next
@@ -168,6 +164,7 @@ func (w *watching) add(event *mvccpb.Event) {
 	key := string(event.Kv.Key[len(w.store.keys):])
 	switch {
 	case !store.Below(key, w.prefixes):
+		w.store.counts.unfollowed.Add(1)
 	case event.Type == mvccpb.Event_DELETE:
 		w.change.Deletes = append(w.change.Deletes, key)
 	default:

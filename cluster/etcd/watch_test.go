@@ -11,16 +11,20 @@ import (
 	"github.com/csmsql/csmsql/catalog/store"
 )
 
-func TestCommonPrefix(t *testing.T) {
-	for want, prefixes := range map[string][]string{
-		"":      nil,
-		"a/":    {"a/"},
-		"a":     {"a/b", "abc"},
-		"table": {"table/", "table/1", "table"},
+func TestSpan(t *testing.T) {
+	for _, of := range []struct {
+		first, end string
+		prefixes   []string
+	}{
+		{"k/", "k0", []string{""}},
+		{"k/a/", "k/a0", []string{"a/"}},
+		{"k/a/b", "k/abd", []string{"abc", "a/b"}},
+		{"k/table", "k/tablf", []string{"table/", "table/1", "table"}},
+		{"k/a", "k/z", []string{"m", "a", "y"}},
 	} {
-		require.Equal(t, want, common(prefixes))
+		first, end := span("k/", of.prefixes)
+		require.Equal(t, [2]string{of.first, of.end}, [2]string{first, end}, "%q", of.prefixes)
 	}
-	require.Empty(t, common([]string{"a", "b"}))
 }
 
 // asked is a stream that only counts requests.

@@ -293,7 +293,7 @@ func TestForgedLeases(t *testing.T) {
 	rpc := nodepb.NewNodeClient(conn)
 	_, err = rpc.Status(ctx, &nodepb.StatusRequest{})
 	require.ErrorContains(t, err, "without the incarnation")
-	hello, err := rpc.Hello(ctx, &nodepb.HelloRequest{Protocol: 1})
+	hello, err := rpc.Hello(ctx, &nodepb.HelloRequest{Protocol: noderpc.ProtocolVersion})
 	require.NoError(t, err)
 	ctx = metadata.AppendToOutgoingContext(ctx, "csmsql-incarnation-bin", string(hello.GetIncarnation()))
 	for _, key := range [][]byte{nil, {}, make([]byte, 16), make([]byte, 1000)} {
@@ -307,7 +307,7 @@ func TestForgedLeases(t *testing.T) {
 	}
 	_, err = rpc.Renew(ctx, &nodepb.RenewRequest{Leases: make([]*nodepb.LeaseToken, noderpc.MaxLeases+1)})
 	require.Error(t, err)
-	_, err = rpc.Hello(ctx, &nodepb.HelloRequest{Protocol: 2})
+	_, err = rpc.Hello(ctx, &nodepb.HelloRequest{Protocol: noderpc.ProtocolVersion + 1})
 	require.ErrorContains(t, err, "protocol")
 
 	// Requests that our client never sends.

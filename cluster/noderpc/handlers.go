@@ -20,7 +20,7 @@ type handlers struct {
 }
 
 // protocolVersion changes when an older peer would misunderstand.
-const protocolVersion = 1
+const protocolVersion = 2 // 1: pages of the catalog had other keys
 
 func (h handlers) Hello(_ context.Context, m *nodepb.HelloRequest) (*nodepb.HelloResponse, error) {
 	if m.GetProtocol() != protocolVersion {

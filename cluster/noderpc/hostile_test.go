@@ -86,7 +86,7 @@ func (n *hostileNode) Load(_ *nodepb.LoadRequest, stream grpc.ServerStreamingSer
 }
 
 func serveHostile(t *testing.T) (*hostileNode, string) {
-	n := &hostileNode{hello: &nodepb.HelloResponse{Protocol: 1, Node: "evil", Incarnation: make([]byte, 16)}}
+	n := &hostileNode{hello: &nodepb.HelloResponse{Protocol: noderpc.ProtocolVersion, Node: "evil", Incarnation: make([]byte, 16)}}
 	path := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", path)
 	require.NoError(t, err)
@@ -107,9 +107,9 @@ func TestAHostileHello(t *testing.T) {
 	n, path := serveHostile(t)
 	for _, hello := range []*nodepb.HelloResponse{
 		{},
-		{Protocol: 2, Incarnation: make([]byte, 16)},
-		{Protocol: 1, Incarnation: make([]byte, 15)},
-		{Protocol: 1, Incarnation: make([]byte, 16), Node: "\x1b[31m"},
+		{Protocol: noderpc.ProtocolVersion + 1, Incarnation: make([]byte, 16)},
+		{Protocol: noderpc.ProtocolVersion, Incarnation: make([]byte, 15)},
+		{Protocol: noderpc.ProtocolVersion, Incarnation: make([]byte, 16), Node: "\x1b[31m"},
 	} {
 		n.hello = hello
 		_, err := noderpc.Dial(context.Background(), path)

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
 )
 
@@ -30,7 +31,7 @@ func raw(t *testing.T, path string) (*grpc.ClientConn, context.Context) {
 	t.Cleanup(func() { _ = conn.Close() })
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	hello, err := nodepb.NewNodeClient(conn).Hello(ctx, &nodepb.HelloRequest{Protocol: 1})
+	hello, err := nodepb.NewNodeClient(conn).Hello(ctx, &nodepb.HelloRequest{Protocol: noderpc.ProtocolVersion})
 	require.NoError(t, err)
 	return conn, metadata.AppendToOutgoingContext(ctx,
 		"csmsql-incarnation-bin", string(hello.GetIncarnation()), "csmsql-caller-bin", "0123456789abcdef")

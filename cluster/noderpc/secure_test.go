@@ -193,7 +193,7 @@ func TestConnectionsThatAreRefused(t *testing.T) {
 			conn, err := grpc.NewClient(s.address, grpc.WithTransportCredentials(credentials.NewTLS(config)))
 			require.NoError(t, err)
 			defer conn.Close() //nolint:errcheck // a test's
-			_, err = nodepb.NewNodeClient(conn).Hello(context.Background(), &nodepb.HelloRequest{Protocol: 1})
+			_, err = nodepb.NewNodeClient(conn).Hello(context.Background(), &nodepb.HelloRequest{Protocol: noderpc.ProtocolVersion})
 			require.Error(t, err)
 			counted(name, before)
 		})

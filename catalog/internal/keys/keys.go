@@ -32,7 +32,8 @@ const (
 	TablePrefix    = "table/"
 	ViewPrefix     = "view/"
 	TypePrefix     = "type/"
-	PagePrefix     = "page/"
+	PagePrefix     = "chunks/" // before all that nodes follow, which are one range (see pages)
+	OldPagePrefix  = "page/"   // of pages of format 1, amid what nodes follow
 	RegionPrefix   = "region/"
 	NodePrefix     = "node/"
 	PresencePrefix = "presence/"
@@ -57,6 +58,7 @@ func Columns(id hugetable.TableID) string { return ColumnsPrefix + hexadecimal(u
 func Counter(id record.CounterID) string  { return CounterPrefix + hexadecimal(uint64(id)) }
 func Set(id record.CounterID) string      { return SetPrefix + hexadecimal(uint64(id)) }
 func Page(id hugetable.PageID) string     { return PagePrefix + id.String() }
+func OldPage(id hugetable.PageID) string  { return OldPagePrefix + id.String() }
 func Region(id memregion.RegionID) string { return RegionPrefix + hexadecimal(uint64(id)) }
 func Node(name string) string             { return NodePrefix + name }
 func Presence(name string) string         { return PresencePrefix + name }

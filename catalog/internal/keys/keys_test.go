@@ -14,7 +14,8 @@ func TestKeysAreApart(t *testing.T) {
 	name := func(schema, name string) string { return Name(hugetable.TableName{Schema: schema, Name: name}) }
 	all := []string{
 		Format, Identity, Commit, Schema("a"), name("a", "b"), name("ab", ""), Table(1), View(1), Type(1), Reader(1), Columns(1),
-		Counter(1), Set(1), Region(1), Node("a"), Presence("a"), Kept{1, 2}.Key(), Kept{2, 1}.Key(), Kept{0x12, 0}.Key(), OutcomePrefix + "a",
+		Counter(1), Set(1), Region(1), Node("a"), Presence("a"),
+		Page(hugetable.PageID{}), OldPage(hugetable.PageID{}), Kept{1, 2}.Key(), Kept{2, 1}.Key(), Kept{0x12, 0}.Key(), OutcomePrefix + "a",
 	}
 	seen := map[string]bool{}
 	for _, key := range all {

@@ -1,0 +1,4 @@
+package noderpc
+
+// ProtocolVersion is the protocol that this program speaks.
+const ProtocolVersion = protocolVersion
