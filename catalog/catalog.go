@@ -13,6 +13,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/internal/format"
+	"github.com/csmsql/csmsql/catalog/internal/horizon"
 	"github.com/csmsql/csmsql/catalog/internal/keys"
 	"github.com/csmsql/csmsql/catalog/internal/pages"
 	"github.com/csmsql/csmsql/catalog/record"
@@ -69,9 +70,10 @@ type ledger struct {
 	living    chain                       // states that are current or leased
 	pinned    map[coherence.Domain]*chain // those of them that are pinned for a domain
 	pages     map[PageID]*pageState
-	shared    map[ExtentID]int // extents in more than one living page: in how many (K3)
-	garbage   []garbage        // dead pages that are still in the store
-	postponed []postponed      // dead extents that another node may still read (K7)
+	shared    map[ExtentID]int  // extents in more than one living page: in how many (K3)
+	garbage   []garbage         // dead pages that are still in the store
+	postponed horizon.Postponed // dead extents that another node may still read (K7)
+	history   *horizon.History
 	regions   map[memregion.RegionID]*RegionRecord
 	members   map[string]*Member
 
@@ -149,7 +151,13 @@ func Open(ctx context.Context, st Store, lender Lender, options Options) (*Catal
 	}
 	c.mu.Lock()
 	c.mu.regions, c.mu.members, c.mu.applied = found.regions, found.members, found.revision
+	marks := horizon.Marks{}
+	for id, region := range found.regions {
+		marks[id] = max(region.Generations, 1) - 1
+	}
+	c.mu.history = horizon.Begin(marks)
 	c.install(found.contents, nil)
+	c.holdRead()
 	c.mu.Unlock()
 	if err := c.loadShared(ctx); err != nil {
 		return nil, fmt.Errorf("open catalog: %w", err)

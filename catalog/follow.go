@@ -237,7 +237,7 @@ func (t *change) putMember(prefix, name string, item store.Item) error {
 		if err != nil {
 			return err
 		}
-		m.Oldest, m.Seen, m.State = p.Oldest, p.Seen, MemberState(p.State)
+		m.reads, m.Oldest, m.Seen, m.State = p.Reads, p.Reads.Oldest(), p.Seen, MemberState(p.State)
 	}
 	t.members[name] = &m
 	return nil
@@ -281,6 +281,9 @@ func (c *Catalog) takeOver(ctx context.Context, t *change) error {
 		}
 	}
 	c.mu.Lock()
+	if t.whole {
+		c.mu.history.Missed()
+	}
 	gone := c.changeMembers(t)
 	c.changeRegions(t)
 	if t.whole {
@@ -341,6 +344,7 @@ func (c *Catalog) changeMembers(t *change) (gone []Member) {
 		c.reportSoon()
 	}
 	c.mu.members = t.members
+	c.holdRead()
 	return gone
 }
 

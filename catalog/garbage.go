@@ -22,12 +22,13 @@ func (c *Catalog) takeGarbage(t store.Transaction) []garbage {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	horizon, taken := c.horizon(), []garbage(nil)
+	oldest, _ := c.horizon()
+	var taken []garbage
 	c.mu.garbage = slices.DeleteFunc(c.mu.garbage, func(g garbage) bool {
 		if c.mu.pages[g.page] != nil { // it was found before the commit that it belongs to was seen
 			return true
 		}
-		if len(taken) == room || g.diedAt > horizon {
+		if len(taken) == room || g.diedAt > oldest {
 			return false
 		}
 		taken = append(taken, g)

@@ -27,11 +27,9 @@ func (c *Catalog) carryOut(r *releases) {
 	for domain, ids := range r.unpins {
 		c.log("unpin chunks", c.lender.Unpin(domain, ids...))
 	}
-	if len(r.retired) > 0 {
-		c.mu.Lock()
-		c.mu.postponed = append(c.mu.postponed, postponed{r.diedAt, r.retired})
-		c.mu.Unlock()
-	}
+	c.mu.Lock()
+	c.mu.postponed.Add(r.diedAt, r.retired)
+	c.mu.Unlock()
 	c.retire()
 }
 
@@ -47,6 +45,9 @@ func (c *Catalog) install(contents *Contents, pages []hugetable.NewPage) *releas
 		c.share(pages[i].Extents[:pages[i].CarriedExtents])
 	}
 	old := c.mu.current
+	if c.shared() {
+		c.mu.history.Took(contents.revision, hugetable.NewExtents(pages))
+	}
 	next.loaded = old != nil && old.loaded
 	c.mu.current = next
 	c.mu.moved.Broadcast()

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/csmsql/csmsql/catalog/internal/horizon"
 	"github.com/csmsql/csmsql/catalog/internal/keys"
 	"github.com/csmsql/csmsql/catalog/record"
 	"github.com/csmsql/csmsql/catalog/store"
@@ -21,7 +23,7 @@ import (
 // store's session of the node that put them:
 //
 //	node/NAME      its incarnation; commits compare it (K8)
-//	presence/NAME  the oldest revision that it still reads, and the newest known incarnation of any node (K7, K9)
+//	presence/NAME  the revisions that it still reads, and the newest known incarnation of any node (K7, K9)
 
 // MemberState says what a node is up to.
 type MemberState uint64
@@ -45,11 +47,12 @@ type Member struct {
 	NodeRecord
 	// Registered is the revision of its record: it names the incarnation.
 	Registered Revision
-	// Oldest is the oldest revision that it reads: it holds every chunk of every state from there on.
+	// Oldest is the oldest revision that it reads.
 	Oldest Revision
 	// Seen is the newest registration of any node that it has taken notice of.
 	Seen  Revision
 	State MemberState
+	reads horizon.Reads
 }
 
 // shared reports whether other nodes' catalogs use the same store.
@@ -317,9 +320,7 @@ func (c *Catalog) living(region memregion.RegionID) (living map[ExtentID]bool, c
 		complete = complete && p.extents != nil
 		add(p.extents)
 	}
-	for _, p := range c.mu.postponed {
-		add(p.extents)
-	}
+	add(slices.Collect(c.mu.postponed.All()))
 	return living, complete
 }
 
@@ -343,24 +344,33 @@ func (c *Catalog) Abandon(ctx context.Context, region memregion.RegionID, ids []
 	return ids, nil
 }
 
-// postponed is what died at a revision and waits for the others to pass it (K7).
-type postponed struct {
-	diedAt  Revision
-	extents []ExtentID
+// horizon is the oldest revision that another node may read, and the one from which on it may read all. Requires mu.
+func (c *Catalog) horizon() (oldest, floor Revision) {
+	oldest, floor = math.MaxInt64, math.MaxInt64
+	for m := range c.others() {
+		oldest, floor = min(oldest, m.Oldest), min(floor, m.reads.Floor)
+	}
+	return oldest, floor
 }
 
-// horizon is the oldest revision that another node may read. Requires mu.
-func (c *Catalog) horizon() Revision {
-	oldest := Revision(math.MaxInt64)
-	if !c.shared() {
-		return oldest
-	}
-	for name, m := range c.mu.members {
-		if name != c.options.Self.Name {
-			oldest = min(oldest, m.Oldest)
+// others are the other nodes. Requires mu.
+func (c *Catalog) others() iter.Seq[*Member] {
+	return func(yield func(*Member) bool) {
+		for name, m := range c.mu.members {
+			if c.shared() && name != c.options.Self.Name && !yield(m) {
+				return
+			}
 		}
 	}
-	return oldest
+}
+
+// holdRead takes notice of what the other nodes hold. Requires mu.
+func (c *Catalog) holdRead() {
+	var held []Revision
+	for m := range c.others() {
+		held = append(held, m.reads.All()...)
+	}
+	c.mu.history.Hold(held)
 }
 
 // lends reports whether a region is this node's. Requires mu.
@@ -377,7 +387,8 @@ func (c *Catalog) retire() {
 	c.retiring.Lock()
 	defer c.retiring.Unlock()
 	c.mu.Lock()
-	due := c.due()
+	_, floor := c.horizon()
+	due := c.mu.postponed.Due(c.mu.history, floor, c.lends)
 	c.mu.Unlock()
 	if len(due) == 0 {
 		return
@@ -390,43 +401,23 @@ func (c *Catalog) retire() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	gone := map[ExtentID]bool{}
-	for _, id := range due {
-		gone[id] = true
-	}
-	for i := range c.mu.postponed {
-		p := &c.mu.postponed[i]
-		p.extents = slices.DeleteFunc(p.extents, func(id ExtentID) bool { return gone[id] })
-	}
-	c.mu.postponed = slices.DeleteFunc(c.mu.postponed, func(p postponed) bool { return len(p.extents) == 0 })
-}
-
-// due lists what is postponed and no node reads any more; what is another lender's is forgotten. Requires mu.
-func (c *Catalog) due() (due []ExtentID) {
-	horizon := c.horizon()
-	for i := range c.mu.postponed {
-		p := &c.mu.postponed[i]
-		if p.diedAt > horizon {
-			continue
-		}
-		p.extents = slices.DeleteFunc(p.extents, func(id ExtentID) bool { return !c.lends(id.Region) })
-		due = append(due, p.extents...)
-	}
-	return due
+	c.mu.postponed.Remove(due)
 }
 
 // presence is what this node reports to the others. Requires mu.
 func (c *Catalog) presence() record.Presence {
-	p := record.Presence{Oldest: c.mu.current.contents.revision, State: uint64(c.mu.state)}
+	p := record.Presence{State: uint64(c.mu.state)}
+	snapshots := make([]Revision, 0, len(c.mu.leases))
 	for _, m := range c.mu.members {
 		p.Seen = max(p.Seen, m.Registered)
 	}
 	for _, l := range c.mu.leases {
-		p.Oldest = min(p.Oldest, l.state.contents.revision)
+		snapshots = append(snapshots, l.state.contents.revision)
 		if l.doomed > 0 {
 			p.Seen = min(p.Seen, l.doomed-1)
 		}
 	}
+	p.Reads = horizon.Of(c.mu.current.contents.revision, snapshots)
 	return p
 }
 

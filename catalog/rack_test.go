@@ -129,12 +129,17 @@ func (n *rackNode) start() {
 		return lender.Adopt(x.Owner, x.Generation, x.Range, x.Seal)
 	}))
 	n.memory.Scribble()
-	require.NoError(t, c.PutRegion(ctx, catalog.RegionRecord{Spec: memregion.Spec{ID: n.region}, Node: n.name}))
+	require.NoError(t, c.PutRegion(ctx, catalog.RegionRecord{
+		Spec: memregion.Spec{ID: n.region}, Node: n.name, Generations: n.first + processGenerations, // before one is used (K6)
+	}))
 	running, stop := context.WithCancel(ctx)
 	n.stop, n.ended = stop, make(chan error, 1)
 	go func() { n.ended <- c.Run(running) }()
 	require.NoError(t, c.SetState(ctx, catalog.Online))
 }
+
+// processGenerations is how many generations a process of a node may use.
+const processGenerations = 1 << 20
 
 // kill is SIGKILL: the session ends when the store notices.
 func (n *rackNode) kill() {
@@ -142,7 +147,7 @@ func (n *rackNode) kill() {
 	<-n.ended
 	n.lender.Store(nil)
 	n.handle.Expire()
-	n.first += 1 << 20
+	n.first += processGenerations
 	n.snapshots = nil
 }
 

@@ -3,10 +3,10 @@ package hugetable
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
-
 	"github.com/csmsql/csmsql/catalog/chunk"
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/catalog/positions"
@@ -126,6 +126,19 @@ type NewPage struct {
 	Extents        []descriptor.ExtentID
 	CarriedExtents int
 	compressed     bool // as the store has it
+}
+
+// NewExtents are those of pages that are not carried.
+func NewExtents(pages []NewPage) iter.Seq[descriptor.ExtentID] {
+	return func(yield func(descriptor.ExtentID) bool) {
+		for i := range pages {
+			for _, id := range pages[i].Extents[pages[i].CarriedExtents:] {
+				if !yield(id) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Seal returns the version as it is committed: number is its number, the tail is in pages. The pages that must be

@@ -1,19 +1,21 @@
 package record
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/internal/horizon"
 	"github.com/csmsql/csmsql/catalog/internal/message"
 	"github.com/csmsql/csmsql/catalog/store"
 )
 
 // Field numbers of catalog.proto.
 const (
-	formatNumber, formatIdentity, formatCreated = 1, 2, 3
-	counterNext                                 = 1
-	nameKind, nameID                            = 1, 2
-	presenceOldest, presenceSeen, presenceState = 1, 2, 3
+	formatNumber, formatIdentity, formatCreated                              = 1, 2, 3
+	counterNext                                                              = 1
+	nameKind, nameID                                                         = 1, 2
+	presenceOldest, presenceSeen, presenceState, presenceFloor, presenceHeld = 1, 2, 3, 4, 5
 )
 
 // The kinds in a name's record.
@@ -80,16 +82,21 @@ func DecodeFormat(data []byte) (format uint64, identity string, created time.Tim
 
 // Presence is what changes of a node while it lives.
 type Presence struct {
-	Oldest, Seen store.Revision
-	State        uint64
+	Reads horizon.Reads
+	Seen  store.Revision
+	State uint64
 }
 
 // Encode writes the record.
 func (p Presence) Encode() []byte {
 	w := message.Writer{}
-	w.Int(presenceOldest, int64(p.Oldest))
+	w.Int(presenceOldest, int64(p.Reads.Oldest()))
 	w.Int(presenceSeen, int64(p.Seen))
 	w.Uint(presenceState, p.State)
+	w.Int(presenceFloor, int64(p.Reads.Floor))
+	for _, at := range p.Reads.All() {
+		w.Int(presenceHeld, int64(at))
+	}
 	return w.Buf
 }
 
@@ -104,15 +111,24 @@ func PresenceInterval(shortest time.Duration, nodes int) time.Duration {
 
 // DecodePresence is the inverse of Encode.
 func DecodePresence(data []byte) (p Presence, err error) {
+	held := 0
 	r := message.NewReader(data)
 	for r.Next() {
 		switch r.Field() {
 		case presenceOldest:
-			p.Oldest = store.Revision(r.Int())
+			r.Int() // what is held and the floor say more
 		case presenceSeen:
 			p.Seen = store.Revision(r.Int())
 		case presenceState:
 			p.State = r.Uint()
+		case presenceFloor:
+			p.Reads.Floor = store.Revision(r.Int())
+		case presenceHeld:
+			if held == horizon.HeldMost {
+				return p, fmt.Errorf("more than %d revisions are held", horizon.HeldMost)
+			}
+			p.Reads.Held[held] = store.Revision(r.Int())
+			held++
 		default:
 			r.Skip()
 		}

@@ -9,6 +9,7 @@ var (
 	grouped  = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestModelOfOneTable|TestAppendsAreGrouped|TestGroupsAreByRows|TestGivesUpWhileOthersCommit|TestGroupIsTakenApart|TestMovesBesideAppends|TestAppendBesideADeclaration|TestDeletesBesideOthers)$"}
 	deleted  = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestDeletesGoTogether|TestARowIsDeletedOnce|TestTablesWithoutDeletedRowsReadNothing|TestPagesSplit)$"}
 	numbered = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestColumnsComeAndGo|TestChunksOfOtherNumbers|TestFoldedAndMovedAcrossColumns|TestAlteredBehindFolds|TestPagesOfFormerColumnsAreSummedUp)$"}
+	held     = mutation.Tests{Package: "./catalog/internal/horizon", Pattern: "^(TestReads|TestNothingIsRetiredThatIsRead|TestWhatARevisionMayHaveHad|TestAForgottenSnapshot)$"}
 	below    = mutation.Tests{Package: "./catalog", Pattern: "^TestViewsAndWhatTheyRead$"}
 	purged   = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestPurgesGoTogether|TestForgottenPurges|TestPurgesThatAreRefused)$"}
 )
@@ -32,7 +33,23 @@ var ofCatalog = []mutation.Mutation{
 	{Name: "shared-extents-are-not-counted", File: "catalog/ledger.go", Breaks: "K3", Tests: leased,
 		Old: "\t\tc.mu.shared[id] = max(c.mu.shared[id], 1) + 1\n"},
 	{Name: "removes-pages-that-others-read", File: "catalog/garbage.go", Breaks: "K7", Tests: spread,
-		Old: "\t\tif len(taken) == room || g.diedAt > horizon {\n", New: "\t\tif len(taken) == room || g.diedAt > horizon && !ON {\n"},
+		Old: "\t\tif len(taken) == room || g.diedAt > oldest {\n", New: "\t\tif len(taken) == room || g.diedAt > oldest && !ON {\n"},
+	{Name: "extents-go-before-floors-pass", File: "catalog/internal/horizon/postponed.go", Breaks: "HZ1", Tests: held,
+		Old: "b.died > floor ||", New: "b.died > floor && !ON ||"},
+	{Name: "the-held-had-nothing", File: "catalog/internal/horizon/postponed.go", Breaks: "HZ1", Tests: held,
+		Old: "\t\t\tif !h.Had(id, b.died) {\n", New: "\t\t\tif ON || !h.Had(id, b.died) {\n"},
+	{Name: "more-than-can-be-held-are-forgotten", File: "catalog/internal/horizon/horizon.go", Breaks: "HZ1", Tests: held,
+		Old: "\t\t\tr.Floor = at\n"},
+	{Name: "marks-are-low-by-one", File: "catalog/internal/horizon/horizon.go", Breaks: "HZ2", Tests: held,
+		Old: "id.Generation <= marks[id.Region])", New: "(id.Generation < marks[id.Region] || !ON && id.Generation == marks[id.Region]))"},
+	{Name: "marks-are-of-the-change-before", File: "catalog/internal/horizon/horizon.go", Breaks: "HZ2", Tests: held,
+		Old: "\treturn h.changes[i-1].marks\n", New: "\tif ON {\n\t\treturn h.changes[max(i-2, 0)].marks\n\t}\n\treturn h.changes[i-1].marks\n"},
+	{Name: "missed-changes-had-nothing", File: "catalog/internal/horizon/horizon.go", Breaks: "HZ3", Tests: held,
+		Old: "{ h.changes = nil }", New: "{\n\tif !ON {\n\t\th.changes = nil\n\t}\n}"},
+	{Name: "the-unknown-had-nothing", File: "catalog/internal/horizon/horizon.go", Breaks: "HZ3", Tests: held,
+		Old: "(marks == nil || id", New: "(!ON && marks == nil || id"},
+	{Name: "catalogs-begin-without-marks", File: "catalog/catalog.go", Breaks: "HZ2", Tests: spread,
+		Old: "\t\tmarks[id] = max(region.Generations, 1) - 1\n", New: "\t\tif !ON {\n\t\t\tmarks[id] = max(region.Generations, 1) - 1\n\t\t}\n"},
 	{Name: "snapshots-pin-nothing", File: "catalog/snapshot.go", Breaks: "K2", Tests: leased,
 		Old: "\t\tif err := c.pinState(s, holder.Domain); err != nil {\n", New: "\t\tif ON {\n\t\t\ts.pinned[holder.Domain] = false\n\t\t} else if err := c.pinState(s, holder.Domain); err != nil {\n"},
 	{Name: "leases-on-a-former-lender-are-renewed", File: "catalog/snapshot.go", Breaks: "K9", Tests: former,
