@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"strings"
+
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
@@ -55,4 +57,38 @@ func timePart(t lex.Token) string {
 		name = lex.Fold(value)
 	}
 	return timeParts[name]
+}
+
+// today is no name by itself, after which DuckDB would name a column.
+const today = "current_date + 0"
+
+// relative is a word for a point in time as an expression of DuckDB's; empty: it is none, or one of a statement whose
+// text is kept, in which PostgreSQL puts the time of that statement.
+//
+//	'tomorrow'::date    (current_date + 1)::date
+//	timestamp 'now'     CAST (current_localtimestamp() AS timestamp)
+func (r *translation) relative(t, kind lex.Token, value string) string {
+	if len(value) < len("now") || len(value) > len(" yesterday ") || !kind.IsAny("date", "timestamp", "timestamptz") {
+		return ""
+	}
+	if r.next(0).IsAny("create", "alter", "prepare") {
+		return ""
+	}
+	switch strings.ToLower(strings.TrimSpace(value)) {
+	case "now":
+		switch {
+		case kind.Is("date"):
+			return today
+		case kind.Is("timestamp") && !r.next(kind.End()).Is("with"):
+			return "current_localtimestamp()"
+		}
+		return "now()"
+	case "today":
+		return today
+	case "tomorrow":
+		return "current_date + 1"
+	case "yesterday":
+		return "current_date - 1"
+	}
+	return ""
 }

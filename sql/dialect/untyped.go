@@ -99,6 +99,8 @@ func FormOfParameter(t duckdb.ParameterType) literal.Form {
 		return literal.Named("bytea", false)
 	case duckdb.TypeDate, duckdb.TypeTimestamp, duckdb.TypeTimestampTZ:
 		return literal.Named("timestamp", false)
+	case duckdb.TypeTime:
+		return literal.Named("time", false)
 	case duckdb.TypeInterval:
 		return literal.Named("interval", false)
 	}

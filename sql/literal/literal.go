@@ -23,6 +23,7 @@ const (
 	bytes
 	boolean
 	moment // a date, or a timestamp with or without a time zone
+	ofDay  // a time, with or without a time zone
 	interval
 	json
 )
@@ -43,7 +44,7 @@ func Of(f arrow.Field) Form {
 
 var bases = map[arrow.Type]base{
 	arrow.BINARY: bytes, arrow.LARGE_BINARY: bytes, arrow.BINARY_VIEW: bytes, arrow.BOOL: boolean, arrow.DATE32: moment, arrow.DATE64: moment,
-	arrow.TIMESTAMP: moment, arrow.INTERVAL_MONTH_DAY_NANO: interval,
+	arrow.TIMESTAMP: moment, arrow.TIME64: ofDay, arrow.INTERVAL_MONTH_DAY_NANO: interval,
 }
 
 // Named is the form of a type that a cast names, without its dimensions; list: it has some.
@@ -54,7 +55,7 @@ func Named(name string, list bool) Form {
 var names = map[string]base{
 	"bytea": bytes, "blob": bytes, "bytes": bytes, "binary": bytes, "varbinary": bytes, "bool": boolean, "boolean": boolean, "logical": boolean,
 	"date": moment, "timestamp": moment, "timestamptz": moment, "datetime": moment, "timestamp_s": moment, "timestamp_ms": moment,
-	"timestamp_us": moment, "timestamp_ns": moment, "interval": interval, "json": json, "jsonb": json,
+	"timestamp_us": moment, "timestamp_ns": moment, "interval": interval, "time": ofDay, "timetz": ofDay, "json": json, "jsonb": json,
 }
 
 // Translates reports whether there is any text of the form that DuckDB does not read as it stands.
@@ -72,6 +73,8 @@ func (f Form) Translate(text string) (string, error) {
 		return truth(text), nil
 	case moment:
 		return iso(beforeChrist(text)), nil
+	case ofDay:
+		return timeOnly(text), nil
 	case interval:
 		return unsigned(text), nil
 	}
@@ -92,17 +95,17 @@ func Suspicious(text string) bool {
 			return true
 		}
 	}
-	return len(text) < len("false") && truth(text) != text || iso(text) != text
+	return len(text) < len("false") && truth(text) != text || iso(text) != text || timeOnly(text) != text
 }
 
 // Ambiguous reports whether DuckDB would take text for another value than PostgreSQL does, or for none, if it is one of
-// bytes, a boolean or a point in time.
+// bytes, a boolean or a point in time. Six digits are more often a number than a time.
 func Ambiguous(text string) bool {
 	if strings.HasPrefix(text, `\x`) {
 		by, err := binary(text)
 		return err != nil || by != text
 	}
-	return beforeChrist(text) != text || iso(text) != text || isTruth(text) && !truthInDuckDB.MatchString(text)
+	return beforeChrist(text) != text || iso(text) != text || strings.Contains(text, ":") && timeOnly(text) != text || isTruth(text) && !truthInDuckDB.MatchString(text)
 }
 
 // truthInDuckDB are the words of booleans that DuckDB knows.

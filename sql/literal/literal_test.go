@@ -17,6 +17,7 @@ func form(t arrow.DataType) literal.Form { return literal.Of(arrow.Field{Name: "
 func TestTextInDuckDBsSpelling(t *testing.T) {
 	bytes, truth, date := form(arrow.BinaryTypes.Binary), form(arrow.FixedWidthTypes.Boolean), form(arrow.FixedWidthTypes.Date32)
 	moment, interval := form(arrow.FixedWidthTypes.Timestamp_us), form(arrow.FixedWidthTypes.MonthDayNanoInterval)
+	ofDay := form(arrow.FixedWidthTypes.Time64us)
 	numbers, words, blobs := form(arrow.ListOf(arrow.PrimitiveTypes.Int32)), form(arrow.ListOf(text)), form(arrow.ListOf(arrow.BinaryTypes.Binary))
 	for _, c := range []struct {
 		form     literal.Form
@@ -35,6 +36,9 @@ func TestTextInDuckDBsSpelling(t *testing.T) {
 		{moment, `2020-01-31 10:20 utc`, `2020-01-31 10:20:00Z`}, {moment, `2020-01-31 10:20`, `2020-01-31 10:20`},
 		{moment, `2020-01-31 10:20:30+01`, `2020-01-31 10:20:30+01`}, {moment, `2020-01-31 10:20 Europe/Paris`, `2020-01-31 10:20 Europe/Paris`},
 		{moment, `Jan 31 10:20:30.5 2020`, `2020-01-31 10:20:30.5`}, {moment, `31 Jan 2020 10:20:30 +01`, `2020-01-31 10:20:30+01`}, {moment, `20200131 x`, `20200131 x`},
+		{moment, `2024-01-02 3:04 PM`, `2024-01-02 15:04:00`}, {moment, `Jan 2, 2024 12:04:05.5am`, `2024-01-02 00:04:05.5`}, {moment, `2024-01-02 12:00 pm +01`, `2024-01-02 12:00:00+01`},
+		{moment, `2024-01-02 13:00 PM`, `2024-01-02 13:00 PM`}, {ofDay, `3:04 PM`, `15:04:00`}, {ofDay, ` 12:30:01 am `, `00:30:01`}, {ofDay, `0:30pm`, `12:30:00`}, {ofDay, `100000`, `10:00:00`}, {ofDay, `235959.5`, `23:59:59.5`},
+		{ofDay, `3:04 pm+02`, `15:04:00+02`}, {ofDay, `13:04 PM`, `13:04 PM`}, {ofDay, `15:04`, `15:04`}, {ofDay, `3 PM`, `3 PM`}, {ofDay, `15:04:05+01`, `15:04:05+01`}, {ofDay, `15:04+01`, `15:04:00+01`},
 		{interval, `-1 mons +3 days +01:02:03`, `-1 mons 3 days 01:02:03`}, {interval, `+1 day`, `1 day`}, {interval, `1 day -02:00`, `1 day -02:00`},
 		{numbers, `{1, 2 ,NULL}`, `[1,2,NULL]`}, {numbers, `{{1,2},{3}}`, `[[1,2],[3]]`}, {numbers, ` {} `, `[]`}, {numbers, `[1, 2]`, `[1, 2]`},
 		{words, `{a b,"a,b","x\"y\\z",NULL,"NULL",it's,"",[q], c }`, `["a b","a,b","x\"y\\z",NULL,"NULL","it's","","[q]",c]`}, {words, `{a\,b}`, `["a,b"]`},
@@ -69,7 +73,7 @@ func TestTextThatDuckDBDoesNotRead(t *testing.T) {
 	for text, want := range map[string]bool{
 		"on": true, " t ": true, "of": true, "fals": true, "20200131": true, "2020-01-31 10:20+01": true, "2020-01-31 10:20": false, "Jan 31, 2020": true, `\xDEAD`: true,
 		"0044-03-15 BC": true, "true": false, "T": false, "1": false, "o": false, "maybe": false, "2020-01-31": false,
-		"12345678": false, "": false,
+		"12345678": false, "": false, "3:04 PM": true, "100000": false, "15:04": false,
 	} {
 		require.Equal(t, want, literal.Ambiguous(text), text)
 	}

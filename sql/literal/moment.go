@@ -1,7 +1,9 @@
 package literal
 
 import (
+	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -24,10 +26,14 @@ var (
 	}
 	weekday    = regexp.MustCompile(`^(?:sun|mon|tue|wed|thu|fri|sat)[a-z]*,? +`)
 	timeInside = regexp.MustCompile(`^([a-z]{3,9} +[0-9]{1,2}) +(` + timeOfDay + `) +([0-9]{4})$`)
-	timeBehind = regexp.MustCompile(`^(?:t| +)(` + timeOfDay + `|[0-9]{6}) *(z|utc|[-+][0-9]{2}(?::?[0-9]{2})?)?$`)
+	timeBehind = regexp.MustCompile(`^(?:t| +)(?:` + timeAndZone + `)$`)
+	timeAlone  = regexp.MustCompile(`^(?:` + timeAndZone + `)$`)
 )
 
-const timeOfDay = `[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?`
+const (
+	timeOfDay   = `[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?`
+	timeAndZone = `(` + timeOfDay + `|[0-9]{6}(?:\.[0-9]+)?) *(am|pm)? *(z|utc|[-+][0-9]{2}(?::?[0-9]{2})?)?`
+)
 
 // iso writes a date that DuckDB does not read as one that it reads; what is none, or what it reads, stays as it is.
 func iso(text string) string {
@@ -84,7 +90,7 @@ func mayBeDate(text string) bool {
 	case 8:
 		return true
 	case 4:
-		return text[4] == '.' || text[4] == '-' && (!isDigit(text[5]) || zoneBehindMinutes(text))
+		return text[4] == '.' || text[4] == '-' && (!isDigit(text[5]) || zoneBehindMinutes(text) || halfDay(text))
 	case 1, 2:
 		return text[digits] == ' ' || text[digits] == '-' && !isDigit(text[digits+1])
 	}
@@ -100,6 +106,26 @@ func zoneBehindMinutes(text string) bool {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
+// halfDay reports whether a time may be one of half a day.
+func halfDay(text string) bool {
+	return strings.ContainsAny(text, "mM") && strings.ContainsAny(text, "aApP")
+}
+
+// timeOnly is iso for a time without a date: of half a day, without colons, or with a zone behind the minutes.
+func timeOnly(text string) string {
+	plain := strings.Trim(text, blanks)
+	if len(plain) < len("1:00am") || !isDigit(plain[0]) ||
+		strings.Contains(plain, ":") && !halfDay(plain) && !strings.ContainsAny(plain, "+-zZ") {
+		return text
+	}
+	if m := timeAlone.FindStringSubmatch(strings.ToLower(plain)); m != nil {
+		if at, ok := written(m[1], m[2], m[3]); ok {
+			return at
+		}
+	}
+	return text
+}
+
 // clock writes the time behind a date, if there is one.
 func clock(text string) (behind string, ok bool) {
 	if text == "" {
@@ -109,7 +135,12 @@ func clock(text string) (behind string, ok bool) {
 	if m == nil {
 		return "", false
 	}
-	at := m[1]
+	at, ok := written(m[1], m[2], m[3])
+	return " " + at, ok
+}
+
+// written is a time as DuckDB reads it; false: its hour is none of half a day.
+func written(at, half, zone string) (text string, ok bool) {
 	switch {
 	case !strings.Contains(at, ":"):
 		at = at[:2] + ":" + at[2:4] + ":" + at[4:]
@@ -119,9 +150,19 @@ func clock(text string) (behind string, ok bool) {
 	if len(at) > 1 && at[1] == ':' {
 		at = "0" + at
 	}
-	zone := strings.ToUpper(m[2])
-	if zone == "UTC" {
+	if half != "" {
+		hour, _ := strconv.Atoi(at[:2])
+		if hour > 12 {
+			return "", false
+		}
+		hour %= 12
+		if half == "pm" {
+			hour += 12
+		}
+		at = fmt.Sprintf("%02d%s", hour, at[2:])
+	}
+	if zone = strings.ToUpper(zone); zone == "UTC" {
 		zone = "Z"
 	}
-	return " " + at + zone, true
+	return at + zone, true
 }

@@ -14,6 +14,9 @@ import (
 
 func (w *translation) call(x *pg.Node) {
 	f := x.GetFuncCall()
+	if f.Funcformat == pg.CoercionForm_COERCE_SQL_SYNTAX && tree.LastText(f.Funcname) == "timezone" { // x AT TIME ZONE
+		w.constants(f, "timezone")
+	}
 	schema, name := tree.FunctionName(f)
 	if schema != "" && schema != tree.SystemSchema || len(f.Args) == 0 {
 		return

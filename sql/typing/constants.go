@@ -73,6 +73,7 @@ var alike = map[string]bool{
 var castNames = map[uint32]string{
 	smallType: "smallint", integerType: "integer", bigintType: "bigint", doubleType: "double precision",
 	booleanType: "boolean", numericType: "numeric", timestampTZType: "timestamptz", intervalType: "interval",
+	timestampType: "timestamp", dateType: "date", realType: "real",
 }
 
 // arrayFunctions take an array of any type, and nothing that says which.
@@ -107,6 +108,16 @@ func (w *translation) constants(f *pg.FuncCall, name string) {
 	case alike[name]:
 		w.alike(f, name)
 		return
+	case ofArrays[name] != nil:
+		w.ofArray(f, ofArrays[name])
+		return
+	case name == "date_bin" && len(f.Args) == 3:
+		types = []uint32{intervalType, timestampTZType, timestampTZType}
+		if t := w.unified(slices.DeleteFunc(slices.Clone(f.Args[1:]), isString)); t == timestampType {
+			types[1], types[2] = t, t
+		}
+	case name == "timezone" && len(f.Args) == 2:
+		types = []uint32{0, timestampTZType}
 	case name == "substring" && len(f.Args) == 3 && f.Args[1].GetAConst().GetSval() == nil:
 		types = parameters["substr"]
 	case name == "age" && isString(f.Args[0]) && isString(f.Args[len(f.Args)-1]):
@@ -119,6 +130,44 @@ func (w *translation) constants(f *pg.FuncCall, name string) {
 	for i, x := range f.Args {
 		if i < len(types) && types[i] != 0 {
 			w.constant(x, types[i])
+		}
+	}
+}
+
+// ofArrays are the places of arrays and elements among the arguments of functions; their types go together.
+var ofArrays = map[string][]place{
+	"array_append": {array, element}, "array_prepend": {element, array}, "array_cat": {array, array},
+	"array_position": {array, element, other}, "array_positions": {array, element}, "array_remove": {array, element},
+	"array_replace": {array, element, element},
+}
+
+type place int
+
+const (
+	other place = iota
+	array
+	element
+)
+
+// ofArray writes strings as arrays, or elements, of the type that another argument has.
+func (w *translation) ofArray(f *pg.FuncCall, places []place) {
+	t := uint32(0)
+	for i, x := range f.Args[:min(len(f.Args), len(places))] {
+		switch of := w.of(x); {
+		case isString(x) || t != 0:
+		case places[i] == array && arrays[of]:
+			t = of
+		case places[i] == element:
+			t = arraysOf[of]
+		}
+	}
+	for i, x := range f.Args {
+		switch {
+		case i >= len(places) || !isString(x):
+		case places[i] == array:
+			w.arrayLiteral(x, t)
+		case places[i] == element && castNames[elementsOf[t]] != "":
+			w.constant(x, elementsOf[t])
 		}
 	}
 }
@@ -176,7 +225,7 @@ func mayTakeConstants(f *pg.FuncCall) bool {
 	}
 	name := strings.TrimPrefix(tree.LastText(f.Funcname), pgcatalog.TranslatedPrefix)
 	_, some := byArguments[name]
-	return some || parameters[name] != nil || alike[name] || arrayFunctions[name] ||
-		name == "substring" || name == "age" || name == "to_hex" || name == "to_char" ||
+	return some || parameters[name] != nil || alike[name] || arrayFunctions[name] || ofArrays[name] != nil ||
+		name == "date_bin" || name == "timezone" || name == "substring" || name == "age" || name == "to_hex" || name == "to_char" ||
 		strings.HasPrefix(name, "round__") || strings.HasPrefix(name, "trunc__")
 }
