@@ -295,6 +295,9 @@ func (c *Catalog) findGarbage(ctx context.Context) error {
 			dead = append(dead, id)
 		}
 	})
+	if errors.Is(err, pages.ErrDamaged) {
+		return damaged("page", err)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range dead {

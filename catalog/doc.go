@@ -73,8 +73,8 @@
 //	    and what was done since go together: rows appended on either side, different rows deleted, different chunks
 //	    moved, chunks folded of which others' rows are deleted. A fold is no other's conflict.
 //	K6  the high-water mark of a region's generations on record never goes down.
-//	K7  an extent is retired, and a page removed, only when no other node may read a revision that had it (HZ1 to
-//	    HZ3 of internal/horizon); of a page, the one at which it died.
+//	K7  an extent is retired only when no other node may read a revision that had it (HZ1 to HZ3 of internal/horizon),
+//	    and a page removed only when none may read the one at which it died.
 //	K8  no commit succeeds of a node that was fenced off, or with a chunk of a lender that restarted since.
 //	K9  a lender that restarts overwrites nothing before every other node has stopped trusting what lay there.
 //	K11 a serializable transaction that writes commits only while all that it has read is as it was in its snapshot.

@@ -65,6 +65,16 @@ func (w *world) age() {
 	require.NoError(w.t, err)
 }
 
+// A key that is no page's is damage, with its SQLSTATE.
+func TestDamagedPageKeys(t *testing.T) {
+	w := newWorld(t, store.Limits{})
+	_, err := w.store.Commit(ctx, store.Transaction{Puts: []store.Item{{Key: keys.PagePrefix + "none"}}})
+	require.NoError(t, err)
+	_, err = catalog.Open(ctx, w.store.Copy(), catalog.Homes{}, catalog.Options{})
+	require.ErrorIs(t, err, catalog.ErrCorrupt)
+	requireState(t, err, "XX001")
+}
+
 // A catalog of the format before is read, changed and swept like any other, and stays the same catalog.
 func TestFormerFormat(t *testing.T) {
 	w := newWorld(t, store.Limits{})

@@ -28,8 +28,8 @@ const (
 )
 
 // Watch implements store.Store (S6): one etcd watch over the range in which the prefixes are, so that one stream has one
-// order; etcd sends what lies between them, too. It reads the stream itself and not through the client's Watcher, whose queue has no bound: while apply works,
-// etcd waits.
+// order; etcd sends what lies between them, too. It reads the stream itself and not through the client's Watcher, whose
+// queue has no bound: while apply works, etcd waits.
 func (s *Store) Watch(ctx context.Context, prefixes []string, after store.Revision,
 	apply func(store.Change) error) error {
 	if err := s.usable(ctx); err != nil {

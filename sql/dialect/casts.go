@@ -410,7 +410,7 @@ func (r *translation) literal(t, kind lex.Token, alone bool) (by string) {
 	if !ok {
 		return ""
 	}
-	name := lex.Fold(kind.Text)
+	name, relative := lex.Fold(kind.Text), r.relative(t, kind, value)
 	switch {
 	case integerNames[name] != "" && alone && !wholeNumber.MatchString(value):
 		r.refuse(t, "22P02", "invalid input syntax for type "+integerNames[name]+": "+strconv.Quote(value), "")
@@ -427,13 +427,12 @@ func (r *translation) literal(t, kind lex.Token, alone bool) (by string) {
 		r.refuse(t, "22P02", "invalid input syntax for type "+shown+": "+strconv.Quote(value), "")
 	case kind.IsAny(floats...) && beyondFloat(value, floatName(name)):
 		r.refuse(t, "22003", strconv.Quote(value)+" is out of range for type "+floatName(name), "")
-	case r.relative(t, kind, value) != "":
-		by := r.relative(t, kind, value)
+	case relative != "":
 		if kind.Start < t.Start && alone { // date 'today'
-			r.replace(t.Start, t.End(), "("+by+" AS "+name+")")
+			r.replace(t.Start, t.End(), "("+relative+" AS "+name+")")
 			return "CAST"
 		}
-		r.replace(t.Start, t.End(), "("+by+")")
+		r.replace(t.Start, t.End(), "("+relative+")")
 	case name == "timestamp" || name == "timestamptz" || name == "time":
 		by := r.microseconds(t, r.zoned(kind, value))
 		if m := withoutZeros.FindStringSubmatch(by); m != nil {

@@ -57,6 +57,10 @@ func TestPostgresErrors(t *testing.T) {
 		"SELECT coalesce(generate_series(1, 2), 0)":                          "set-returning functions are not allowed here",
 		"SELECT a AT TIME ZONE 'nst'":                                        "time zone \"nst\" is not supported",
 		"SELECT a SIMILAR TO b":                                              similarRefused,
+		"CREATE VIEW v AS SELECT 'today'::date":                              "\"today\" in a statement whose text is kept is not supported",
+		"/* */ CREATE TABLE t (a timestamp DEFAULT timestamp ' Now ')":       "\" Now \" in a statement whose text is kept is not supported",
+		"ALTER TABLE t ADD CHECK (a > CAST('yesterday' AS date))":            "\"yesterday\" in a statement whose text is kept is not supported",
+		"PREPARE p AS SELECT 'tomorrow'::timestamptz":                        "\"tomorrow\" in a statement whose text is kept is not supported",
 		"SELECT a SIMILAR TO 'b' ESCAPE 'cc'":                                "invalid escape string",
 		"SELECT " + strings.Repeat("(", 5000) + "1/2":                        "the statement is nested too deeply",
 

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/csmsql/csmsql/sql/lex"
@@ -59,11 +60,14 @@ func timePart(t lex.Token) string {
 	return timeParts[name]
 }
 
+// relatives are the words for points in time that depend on when they are read.
+var relatives = wordSet("now today tomorrow yesterday")
+
 // today is no name by itself, after which DuckDB would name a column.
 const today = "current_date + 0"
 
-// relative is a word for a point in time as an expression of DuckDB's; empty: it is none, or one of a statement whose
-// text is kept, in which PostgreSQL puts the time of that statement.
+// relative is a word for a point in time as an expression of DuckDB's; empty: it is none. Where a text is kept,
+// PostgreSQL keeps the time at which that was: it is refused.
 //
 //	'tomorrow'::date    (current_date + 1)::date
 //	timestamp 'now'     CAST (current_localtimestamp() AS timestamp)
@@ -71,10 +75,13 @@ func (r *translation) relative(t, kind lex.Token, value string) string {
 	if len(value) < len("now") || len(value) > len(" yesterday ") || !kind.IsAny("date", "timestamp", "timestamptz") {
 		return ""
 	}
-	if r.next(0).IsAny("create", "alter", "prepare") {
+	word := strings.ToLower(strings.TrimSpace(value))
+	if relatives[word] && r.next(0).IsAny("create", "alter", "prepare") {
+		r.refuse(t, "0A000", strconv.Quote(value)+" in a statement whose text is kept is not supported",
+			"Write the date, or current_date or now().")
 		return ""
 	}
-	switch strings.ToLower(strings.TrimSpace(value)) {
+	switch word {
 	case "now":
 		switch {
 		case kind.Is("date"):

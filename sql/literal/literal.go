@@ -105,7 +105,8 @@ func Ambiguous(text string) bool {
 		by, err := binary(text)
 		return err != nil || by != text
 	}
-	return beforeChrist(text) != text || iso(text) != text || strings.Contains(text, ":") && timeOnly(text) != text || isTruth(text) && !truthInDuckDB.MatchString(text)
+	return beforeChrist(text) != text || iso(text) != text || strings.Contains(text, ":") && timeOnly(text) != text ||
+		isTruth(text) && !truthInDuckDB.MatchString(text)
 }
 
 // truthInDuckDB are the words of booleans that DuckDB knows.

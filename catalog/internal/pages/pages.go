@@ -11,7 +11,7 @@
 //
 // # Invariants
 //
-//   - SP1: the key of a new page is in no range of what nodes follow, so that etcd sends it to the nodes that ask for it.
+//   - SP1: the key of a new page is in no range of what nodes follow, so that etcd sends it to the nodes that ask.
 //   - SP2: a page is found wherever it lies, and removed from there.
 //
 // # Locks
@@ -25,6 +25,7 @@ package pages
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -32,6 +33,9 @@ import (
 	"github.com/csmsql/csmsql/catalog/internal/keys"
 	"github.com/csmsql/csmsql/catalog/store"
 )
+
+// ErrDamaged: what lies there is no page's key.
+var ErrDamaged = errors.New("key")
 
 // Pages are those of one store.
 type Pages struct {
@@ -42,13 +46,13 @@ type Pages struct {
 // Of returns the pages of a store.
 func Of(s store.Store) *Pages { return &Pages{store: s, old: map[hugetable.PageID]bool{}} }
 
-// List visits every page that is stored, as of the revision which it returns.
+// List visits every page that is stored, as of the revision which it returns. The error is ErrDamaged or the store's.
 func (p *Pages) List(ctx context.Context, visit func(hugetable.PageID)) (store.Revision, error) {
 	return p.store.Scan(ctx, []string{keys.PagePrefix, keys.OldPagePrefix}, func(item store.Item) error {
 		kind, rest, _ := strings.Cut(item.Key, "/")
 		id, err := hugetable.ParsePageID(rest)
 		if err != nil {
-			return fmt.Errorf("key %q: %w", item.Key, err)
+			return fmt.Errorf("%w %q: %w", ErrDamaged, item.Key, err)
 		}
 		if kind+"/" == keys.OldPagePrefix {
 			p.old[id] = true

@@ -46,5 +46,6 @@ func TestPagesAreFoundWhereTheyLie(t *testing.T) {
 
 	put(store.Item{Key: keys.PagePrefix + "no hash"})
 	_, err = p.List(t.Context(), func(hugetable.PageID) {})
+	require.ErrorIs(t, err, pages.ErrDamaged)
 	require.ErrorContains(t, err, "no hash")
 }
