@@ -114,7 +114,8 @@ func TestASilentBlockKeepsNoMemoryOfOthers(t *testing.T) {
 	for range 3 {
 		exec(t, s, "CREATE OR REPLACE TABLE replaced AS SELECT range AS k FROM range(100000)")
 	}
-	require.Greater(t, c.nodes[0].RegionStats().Used, 3*once, "all that the block might ask for, and more")
+	// What was written and replaced since its snapshot is given back at any time; what that sees is not.
+	require.Greater(t, c.nodes[0].RegionStats().Used, 3*once/2, "what the block might ask for, and what replaced it")
 	silent.Rest()
 	waitUntil(t, "the memory is given back", func() bool { return c.nodes[0].RegionStats().Used < 3*once/2 })
 	require.Equal(t, []string{"100000"}, rows(t, silent, "SELECT count(*) FROM replaced"))
