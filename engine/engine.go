@@ -259,6 +259,9 @@ func (e *Engine) Close() error {
 	return e.ended
 }
 
+// MakeFunctions makes what the first text that calls one of PostgreSQL's functions waits for otherwise.
+func (e *Engine) MakeFunctions() error { return e.mirror.MakeFunctions() }
+
 // threadsWanted is how many threads the sessions and DuckDB may need.
 func (e *Engine) threadsWanted() int {
 	e.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -356,4 +357,19 @@ func TestServeAbandoned(t *testing.T) {
 	require.NotContains(t, out, "ABANDONED")
 	require.NoError(t, n.signal(syscall.SIGTERM))
 	require.Contains(t, n.stderr.String(), "rm "+regions[0])
+}
+
+// The first client that calls one of PostgreSQL's functions waits for none to be made: the node has attached them by
+// itself (decision 0056).
+func TestFunctionsAreThereBeforeTheyAreCalled(t *testing.T) {
+	n := startNode(t)
+	files := fmt.Sprintf("/proc/%d/fd", n.command.Process.Pid)
+	require.Eventually(t, func() bool {
+		entries, err := os.ReadDir(files)
+		require.NoError(t, err)
+		return slices.ContainsFunc(entries, func(f os.DirEntry) bool {
+			to, _ := os.Readlink(filepath.Join(files, f.Name())) // it may be closed already
+			return strings.HasPrefix(to, "/memfd:csm_functions ")
+		})
+	}, patience, 10*time.Millisecond)
 }

@@ -3,7 +3,7 @@
 //
 //	catalog.Contents ─► Mirror.Follow ─► csmsql: a schema for each schema, a view over csm_table for each table, the views
 //	                                       └ csm: the system's tables
-//	a text that calls ─► Mirror.makeFunctions ─► csm_functions.pg_session: PostgreSQL's functions
+//	a text that calls ─► Mirror.MakeFunctions ─► csm_functions.pg_session: PostgreSQL's functions
 //	a block's own    ─► Own.Follow ────► csm_block_7: everything that the block sees, on its own connection alone
 //
 // # Words

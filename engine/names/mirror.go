@@ -77,7 +77,7 @@ func (m *Mirror) Open(db *duckdb.Database, system map[string]*arrow.Schema, log 
 		if c == conn || !m.functions.Load() && !pgcatalog.Calls(sql) {
 			return nil
 		}
-		if err := m.makeFunctions(); err != nil {
+		if err := m.MakeFunctions(); err != nil {
 			return err
 		}
 		if err := c.LookAlso(pgcatalog.SessionSchema); err != nil && pgcatalog.Calls(sql) {
@@ -191,10 +191,10 @@ func (m *Mirror) makeCatalogsLocked() error {
 // HasFunctions reports whether they are made.
 func (m *Mirror) HasFunctions() bool { return m.functions.Load() }
 
-// makeFunctions makes those of PostgreSQL's that statements may call, and DuckDB's own lists, before a text is planned
+// MakeFunctions makes those of PostgreSQL's that statements may call, and DuckDB's own lists, before a text is planned
 // that names some: most of the memory of a process that attaches would be theirs. From then on all connections look for
 // names there, too, because views may call some; a transaction of DuckDB's that began before sees them.
-func (m *Mirror) makeFunctions() error {
+func (m *Mirror) MakeFunctions() error {
 	if m.functions.Load() {
 		return nil
 	}

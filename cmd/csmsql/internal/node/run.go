@@ -233,6 +233,12 @@ func (n *serving) serve(ctx context.Context, ready func(Ready)) error {
 	if ready != nil {
 		ready(state)
 	}
+	group.Go(func() error {
+		if err := n.engine.MakeFunctions(); err != nil {
+			n.options.Log.Warn("PostgreSQL's functions could not be made yet; the first statement that calls some tries again", "error", err)
+		}
+		return nil
+	})
 	n.warnOfAbandoned(state.Status)
 	err := group.Wait()
 	n.backend.Wait()
