@@ -402,7 +402,7 @@ func (a *Assembly) conform(batch arrow.RecordBatch) (arrow.RecordBatch, error) {
 			return nil, sqlerror.New("42804", "column %q is of type %v and is given as %v", f.Name, f.Type, column.DataType())
 		}
 		if !f.Nullable && column.NullN() > 0 {
-			return nil, sqlerror.New("23502", "null value in column %q violates not-null constraint", f.Name)
+			return nil, ingest.NotNull(a.options.Table, f.Name)
 		}
 		f.Type = column.DataType()
 	}

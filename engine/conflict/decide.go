@@ -120,7 +120,7 @@ func (p *Proposal) hold(ctx context.Context) error {
 	for _, batch := range p.Rows.List {
 		for i, f := range p.Rule.table.Columns.Fields() {
 			if !f.Nullable && batch.Column(i).NullN() > 0 {
-				return sqlerror.New("23502", "null value in column %q violates not-null constraint", f.Name)
+				return ingest.NotNull(p.Rule.table.Name, f.Name)
 			}
 		}
 		if p.Check != nil {

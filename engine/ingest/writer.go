@@ -45,6 +45,8 @@ type Target struct {
 	// Hash puts every row where its values say; nil: Space or Next.
 	Hash  *Hash
 	Owner string
+	// Table is which errors name.
+	Table catalog.TableName
 	// Replicate makes the other replicas of a chunk that was sealed, and gives the chunk that has them, too; nil: one
 	// is enough. On error the chunk is as it was, and nothing else is held.
 	Replicate func(ctx context.Context, c *catalog.Chunk) (*catalog.Chunk, error)
@@ -345,6 +347,13 @@ func cut(batches []arrow.RecordBatch, first, end int64) (pieces []arrow.RecordBa
 	return pieces
 }
 
+// NotNull is the error about NULL in a column that takes none.
+func NotNull(table catalog.TableName, column string) error {
+	e := sqlerror.New("23502", "null value in column %q of relation %q violates not-null constraint", column, table.Name)
+	e.Object = sqlerror.Object{Schema: table.Schema, Table: table.Name, Column: column}
+	return e
+}
+
 // encode writes the pending batches as one, in the storage layout, with memory of cw.
 func (w *Writer) encode(ctx context.Context, cw *catalog.ChunkWriter) (arrow.RecordBatch, error) {
 	return w.encodeIn(ctx, cw.Allocator(), cw.Err)
@@ -377,7 +386,7 @@ func (w *Writer) encodeIn(ctx context.Context, mem memory.Allocator, full func()
 		columns = append(columns, column)
 		fields[i].Type = column.DataType()
 		if !f.Nullable && column.NullN() > 0 {
-			return nil, sqlerror.New("23502", "null value in column %q violates not-null constraint", f.Name)
+			return nil, NotNull(w.target.Table, f.Name)
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
