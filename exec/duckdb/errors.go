@@ -134,6 +134,7 @@ var phrases = []struct{ phrase, state string }{
 	{"cannot take square root of a negative number", "2201F"},
 	{"cannot take logarithm of", "2201E"},
 	{"to INTERVAL", "22007"},
+	{"Unimplemented type for cast", "42846"},
 	{"Duplicate key", "23505"},
 	{"NOT NULL constraint", "23502"},
 	{"value of sequence", "2200H"},

@@ -11,12 +11,13 @@ import (
 
 // renamed are the functions that DuckDB lacks, or has with another meaning: a macro stands for each, by its name with
 // TranslatedPrefix.
-var renamed = wordSet(`acosh chr exp gcd lcm pow power array_cat array_dims array_fill array_length array_positions array_remove array_replace array_to_string btrim cardinality
-	clock_timestamp date_bin div array_to_json json_array_length json_typeof row_to_json
-	to_json to_jsonb jsonb_array_length jsonb_typeof justify_days justify_hours lpad make_date
-	make_interval make_timestamp make_timestamptz mod octet_length regexp_count regexp_instr regexp_like regexp_match
-	regexp_replace regexp_split_to_array regexp_substr reverse rpad split_part sha256
-	string_to_array to_hex to_number trim_array width_bucket`)
+var renamed = wordSet(`acosh array_cat array_dims array_fill array_length array_positions array_remove array_replace array_to_json
+	array_to_string btrim cardinality chr clock_timestamp convert_from convert_to current_timestamp date_bin div
+	exp gcd get_byte json_array_length json_typeof jsonb_array_length jsonb_typeof justify_days justify_hours
+	justify_interval lcm localtime localtimestamp lpad make_date make_interval make_timestamp make_timestamptz
+	mod octet_length pow power regexp_count regexp_instr regexp_like regexp_match regexp_replace
+	regexp_split_to_array regexp_substr reverse row_to_json rpad set_byte sha256 split_part string_to_array
+	to_hex to_json to_jsonb to_number trim_array width_bucket`)
 
 // listAggregates make one text of the list that array_agg gives: a macro does, by the name with TranslatedPrefix.
 // DuckDB's own take no ORDER BY.
@@ -145,6 +146,8 @@ func (r *translation) call(c *call, in clause) int {
 		return r.defined(c, stop)
 	case builders[c.name]:
 		r.build(c)
+	case (c.name == "num_nulls" || c.name == "num_nonnulls") && len(c.arguments) > 0:
+		r.countNulls(c)
 	case c.name == "string_agg" && len(c.arguments) == 2 && c.arguments[1].Is("null"):
 		r.replace(c.arguments[1].Start, c.arguments[1].End(), "''")
 	case (c.name == "array_agg" || c.name == "string_agg") && len(r.changes) == made:
@@ -302,6 +305,22 @@ func (r *translation) build(c *call) {
 		r.insert(end, ")", closes)
 	}
 	r.insert(c.closing, "]", closes)
+}
+
+// countNulls writes num_nulls(a, b), which takes any number of arguments, as csm_num_nulls(((a) IS NULL)::integer + …).
+func (r *translation) countNulls(c *call) {
+	if c.arguments[0].Is("variadic") {
+		return
+	}
+	is := ") IS NULL)::integer"
+	if c.name == "num_nonnulls" {
+		is = ") IS NOT NULL)::integer"
+	}
+	r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+c.name+"(((")
+	for _, comma := range c.commas {
+		r.replace(comma.Start, comma.End(), is+" + ((")
+	}
+	r.insert(c.closing, is, closes)
 }
 
 // otherwise gives the values of lag(i, 1, 0.7) as many digits behind the point as the number that stands for those that

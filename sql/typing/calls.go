@@ -14,9 +14,10 @@ import (
 
 func (w *translation) call(x *pg.Node) {
 	f := x.GetFuncCall()
-	if f.Funcformat == pg.CoercionForm_COERCE_SQL_SYNTAX && tree.LastText(f.Funcname) == "timezone" { // x AT TIME ZONE
+	if isAtTimeZone(f) {
 		w.constants(f, "timezone")
 	}
+	w.bytes(f)
 	schema, name := tree.FunctionName(f)
 	if schema != "" && schema != tree.SystemSchema || len(f.Args) == 0 {
 		return
@@ -54,6 +55,11 @@ func (w *translation) call(x *pg.Node) {
 		w.of(f.Args[1]) == dateType:
 		w.wrap(f.Args[0], "CAST(", " AS timestamptz)")
 		w.wrap(f.Args[1], "CAST(", " AS timestamptz)")
+	case name == "csm_time" && w.of(f.Args[0]) == timestampTZType: // to a time of so many digits (localTime)
+		if list := w.arguments(f); list != nil {
+			w.opens(list[0].Start, "CAST(")
+			w.closes(list[0].End, " AS timestamp)")
+		}
 	case name == "csm_text" && f.Args[0].GetRowExpr() != nil:
 		w.row(f.Args[0])
 		w.plainCast(f, "")
@@ -84,6 +90,58 @@ func (w *translation) call(x *pg.Node) {
 	case name == "csm_text" && (plainText[last] || namesObject(f.Args[0])):
 		w.plainCast(f, "")
 	}
+}
+
+// ofBytes are functions that DuckDB has of texts alone, and how many of their arguments, from the first one on, are
+// bytes where one is.
+var ofBytes = map[string]int{"length": 1, "bit_length": 1, "substr": 1, "substring": 1, "overlay": 2, "position": 2}
+
+// mayTakeBytes reports whether a call is of one of them, and not of strings alone.
+func mayTakeBytes(f *pg.FuncCall) bool {
+	n := ofBytes[strings.TrimPrefix(tree.LastText(f.Funcname), pgcatalog.TranslatedPrefix)]
+	return n > 0 && slices.ContainsFunc(f.Args[:min(n, len(f.Args))], func(x *pg.Node) bool { return !isString(x) })
+}
+
+// bytes calls a function of bytes, with commas in the place of the words between its arguments.
+func (w *translation) bytes(f *pg.FuncCall) {
+	name := strings.TrimPrefix(tree.LastText(f.Funcname), pgcatalog.TranslatedPrefix)
+	list := f.Args[:min(ofBytes[name], len(f.Args))]
+	if !slices.ContainsFunc(list, func(x *pg.Node) bool { return w.of(x) == byteaType }) {
+		return
+	}
+	words, ok := w.wordsIn(f)
+	if !ok || len(words) == 2 && words[0].Is("for") || !w.rename(f, pgcatalog.TranslatedPrefix+name+"__bytea") {
+		return // substring(b FOR 1 FROM 2)
+	}
+	for _, word := range words {
+		by := ","
+		if name == "substring" && word.Is("for") && len(words) == 1 {
+			by = ", 1,"
+		}
+		w.edits = append(w.edits, change{word.Start, word.End(), by, len(w.edits)})
+	}
+	for _, x := range list {
+		if isString(x) {
+			w.cast(x, "bytea")
+		}
+	}
+}
+
+// wordsIn are those that stand between the arguments of a call in the place of commas.
+func (w *translation) wordsIn(f *pg.FuncCall) (words []lex.Token, ok bool) {
+	start := int(f.Location)
+	end, ok := callEnd(w.sql, start)
+	for depth, t := 0, lex.Client.Next(w.sql, start); ok && t.Start < end; t = lex.Client.Next(w.sql, t.End()) {
+		switch {
+		case t.IsAny("(", "[", "case"):
+			depth++
+		case t.IsAny(")", "]", "end"):
+			depth--
+		case depth == 1 && t.IsAny("from", "for", "in", "placing"):
+			words = append(words, t)
+		}
+	}
+	return words, ok
 }
 
 // isAnyNumber reports whether an expression certainly is a number of any type but a constant.

@@ -44,9 +44,9 @@ var parameters = func() map[string][]uint32 {
 		"bool_and bool_or every":                      {booleanType},
 		"percentile_cont percentile_disc setseed":     {doubleType},
 		"corr covar_pop covar_samp regr_slope atan2":  {doubleType, doubleType},
-		"justify_days justify_hours":                  {intervalType},
-		"div":                                         {numericType, numericType},
-		"width_bucket":                                {doubleType, doubleType, doubleType, integerType},
+		"justify_days justify_hours justify_interval": {intervalType},
+		"div":          {numericType, numericType},
+		"width_bucket": {doubleType, doubleType, doubleType, integerType},
 		"sqrt cbrt exp ln log10 degrees radians sin cos tan cot asin acos atan sinh cosh tanh asinh acosh atanh " +
 			"operator__sqrt operator__cbrt abs ceil ceiling floor sign": {doubleType},
 	} {

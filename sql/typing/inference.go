@@ -148,7 +148,8 @@ func constantType(c *pg.A_Const) uint32 {
 
 var valueTypes = map[pg.SQLValueFunctionOp]uint32{
 	pg.SQLValueFunctionOp_SVFOP_CURRENT_DATE: dateType, pg.SQLValueFunctionOp_SVFOP_CURRENT_TIMESTAMP: timestampTZType,
-	pg.SQLValueFunctionOp_SVFOP_LOCALTIMESTAMP: timestampType,
+	pg.SQLValueFunctionOp_SVFOP_CURRENT_TIMESTAMP_N: timestampTZType,
+	pg.SQLValueFunctionOp_SVFOP_LOCALTIMESTAMP:      timestampType, pg.SQLValueFunctionOp_SVFOP_LOCALTIMESTAMP_N: timestampType,
 }
 
 // results are what CASE may give; nil: of none.
@@ -187,19 +188,24 @@ func (n *inference) operation(e *pg.A_Expr) uint32 {
 // concatenation is an array where an operand is one, and text where one is, or may be, and the other one certainly no
 // array, document or bytes.
 func (n *inference) concatenation(e *pg.A_Expr) uint32 {
-	texts, others := 0, 0
+	texts, others, bytes := 0, 0, 0
 	for _, x := range []*pg.Node{e.Lexpr, e.Rexpr} {
 		switch t := n.of(x); {
 		case arrays[t]:
 			return t
+		case t == byteaType:
+			bytes++
 		case t == textType || t == 1043 || t == bpcharType || t == unknownType || x.GetParamRef() != nil:
 			texts++
 		case plainText[t] && t != 114, isFloat(t), t == intervalType:
 			others++
 		}
 	}
-	if texts > 0 && texts+others == 2 {
+	switch {
+	case texts > 0 && texts+others == 2:
 		return textType
+	case bytes > 0 && bytes+texts == 2:
+		return byteaType
 	}
 	return 0
 }
@@ -290,11 +296,21 @@ func (n *inference) unified(list []*pg.Node) (t uint32) {
 
 func (n *inference) call(f *pg.FuncCall) uint32 {
 	_, name := tree.FunctionName(f)
+	if isAtTimeZone(f) {
+		if t := n.of(f.Args[1]); t == timestampType {
+			return timestampTZType
+		} else if t == timestampTZType || t == unknownType {
+			return timestampType
+		}
+		return 0
+	}
 	switch name {
 	case "count", "row_number", "rank", "dense_rank":
 		return bigintType
-	case "now", "clock_timestamp":
+	case "now", "clock_timestamp", "csm_clock_timestamp", "csm_current_timestamp":
 		return timestampTZType
+	case "csm_localtimestamp":
+		return timestampType
 	case "bool_and", "bool_or", "every", "isfinite", "starts_with", "csm_regexp_like":
 		return booleanType
 	case "length", "char_length", "octet_length", "strpos", "position", "ntile":

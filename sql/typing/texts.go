@@ -84,6 +84,28 @@ func toWholeNumber(c *pg.TypeCast) (t uint32, is bool) {
 	return t, t == smallType || t == integerType || t == bigintType
 }
 
+// localTime casts what has a time zone to the session's time by two casts: DuckDB has none from one to the other.
+func (w *translation) localTime(c *pg.TypeCast) {
+	if !toTime(c) || w.of(c.Arg) != timestampTZType {
+		return
+	}
+	if start, end, ok := w.operandSpan(c); ok {
+		w.opens(start, "CAST(")
+		w.closes(end, " AS timestamp)")
+	}
+}
+
+// isAtTimeZone reports whether a call was written as a AT TIME ZONE b.
+func isAtTimeZone(f *pg.FuncCall) bool {
+	return f.Funcformat == pg.CoercionForm_COERCE_SQL_SYNTAX && tree.LastText(f.Funcname) == "timezone"
+}
+
+// toTime reports whether a cast is to time without time zone.
+func toTime(c *pg.TypeCast) bool {
+	_, name := tree.TypeName(c.TypeName)
+	return name == "time" && len(c.TypeName.GetArrayBounds()) == 0 && c.Arg.GetAConst() == nil
+}
+
 // operandSpan is where what is cast stands, of CAST(a AS b), of a column, a call and (…) before ::.
 func (w *translation) operandSpan(c *pg.TypeCast) (start, end int, ok bool) {
 	if c.Location < 0 {
@@ -102,6 +124,9 @@ func (w *translation) operandSpan(c *pg.TypeCast) (start, end int, ok bool) {
 			return name.Start, name.End, name.End <= t.Start
 		}
 	case *pg.Node_FuncCall:
+		if isAtTimeZone(e.FuncCall) {
+			return w.closedBefore(t.Start, -1)
+		}
 		if start, end, ok = w.span(e.FuncCall); ok && lex.Client.Next(w.sql, end).Start != t.Start {
 			return w.closedBefore(t.Start, e.FuncCall.Location) // (f(a))::b
 		}
@@ -115,6 +140,16 @@ func (w *translation) operandSpan(c *pg.TypeCast) (start, end int, ok bool) {
 			return w.closedBefore(t.Start, e.AExpr.Location)
 		}
 		return w.closedBefore(t.Start, -1)
+	case *pg.Node_SqlvalueFunction: // current_timestamp, and perhaps (0)
+		word := lex.Client.Next(w.sql, int(e.SqlvalueFunction.Location))
+		end, ok = closing(w.sql, lex.Client.Next(w.sql, word.End()))
+		return word.Start, max(end, word.End()), lex.Client.Next(w.sql, max(end, word.End())).Start == t.Start
+	case *pg.Node_TypeCast:
+		if start, end, ok = w.castSpan(e.TypeCast); ok && lex.Client.Next(w.sql, end).Start == t.Start {
+			return start, end, true
+		}
+		start, end, ok = w.closedBefore(t.Start, -1) // not the length of a::b(7)::c
+		return start, end, ok && start < int(e.TypeCast.Location)
 	case *pg.Node_SubLink, *pg.Node_CaseExpr:
 		return w.closedBefore(t.Start, -1)
 	}

@@ -35,6 +35,7 @@ import (
 //	n = '0.25001'       n = 0.25001                     DuckDB rounds the string to n's digits (numbers.go)
 //	left(s, '2')        left(s, '2'::integer)           DuckDB rounds it, or has no such function (constants.go)
 //	text::int           csm_whole(text, 'integer')::int               DuckDB's rounds '2.7'
+//	tz::time            CAST(tz AS timestamp)::time     DuckDB has no such cast
 //	t IS NULL           (t.a IS NULL AND t.b IS NULL)   DuckDB's row of NULLs is none
 //	t::text             csm_row(ARRAY[csm_row__field(t.a), …])        DuckDB's is a struct's
 //	coalesce(sum(x), 0.05)      coalesce(csm_numeric__digits(sum(x), 0.00), 0.05)   DuckDB's 38 digits leave it none
@@ -167,7 +168,7 @@ func Needed(parsed *pg.ParseResult) bool {
 				return true
 			}
 		case *pg.FuncCall:
-			if countsWhole(x) || mayTakeConstants(x) {
+			if countsWhole(x) || mayTakeConstants(x) || mayTakeBytes(x) {
 				return true
 			}
 			name := tree.LastText(x.Funcname)
@@ -180,7 +181,7 @@ func Needed(parsed *pg.ParseResult) bool {
 					return true
 				}
 			case "sum", "avg", "round", "date_trunc", "csm_divide", "csm_mod", "csm_text", "concat", "concat_ws", "string_agg",
-				"csm_generate_series", "to_char", "csm_numeric", "csm_numeric__array",
+				"csm_generate_series", "to_char", "csm_time", "csm_numeric", "csm_numeric__array",
 				"csm_date_trunc__decade", "csm_date_trunc__century", "csm_date_trunc__millennium":
 				return true
 			}
@@ -189,7 +190,7 @@ func Needed(parsed *pg.ParseResult) bool {
 				return true
 			}
 		case *pg.TypeCast:
-			if _, is := toWholeNumber(x); is || mayNotCast(x) {
+			if _, is := toWholeNumber(x); is || mayNotCast(x) || toTime(x) {
 				return true
 			}
 		case *pg.JoinExpr:
@@ -298,6 +299,7 @@ func (w *translation) node(x *pg.Node) {
 	case *pg.Node_TypeCast:
 		w.refused = cmp.Or(w.refused, w.castable(e.TypeCast))
 		w.wholeNumber(e.TypeCast)
+		w.localTime(e.TypeCast)
 	case *pg.Node_SubLink:
 		w.scaledMembers(e.SubLink)
 	case *pg.Node_NullTest:

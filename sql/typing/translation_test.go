@@ -21,7 +21,8 @@ func TestTyped(t *testing.T) {
 		relation.Columns = append(relation.Columns, pgcatalog.Column{Name: name, Type: types[name], Typmod: -1})
 	}
 	numerics := &pgcatalog.Relation{Schema: "public", Name: "numerics", OID: 8, Columns: append(slices.Clone(relation.Columns),
-		pgcatalog.Column{Name: "narrow", Type: 1700, Typmod: 10<<16 | 3 + 4}, pgcatalog.Column{Name: "wide", Type: 1700, Typmod: 38<<16 | 2 + 4})}
+		pgcatalog.Column{Name: "narrow", Type: 1700, Typmod: 10<<16 | 3 + 4}, pgcatalog.Column{Name: "wide", Type: 1700, Typmod: 38<<16 | 2 + 4},
+		pgcatalog.Column{Name: "tz", Type: 1184, Typmod: -1})}
 	find := func(_, _, name string) *pgcatalog.Relation {
 		switch name {
 		case "t":

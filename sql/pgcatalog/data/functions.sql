@@ -607,6 +607,12 @@ CREATE MACRO pg_session.csm_justify_hours(x) AS to_months(CAST(pg_compat.interva
   to_days(CAST(pg_compat.interval_days(x) + pg_compat.justified_days(x) AS INTEGER)) + to_microseconds(pg_compat.interval_micros(x) - pg_compat.justified_days(x) * 86400000000);
 CREATE MACRO pg_session.csm_justify_days(x) AS to_months(CAST(pg_compat.interval_months(x) + pg_compat.justified_months(x) AS INTEGER)) +
   to_days(CAST(pg_compat.interval_days(x) - pg_compat.justified_months(x) * 30 AS INTEGER)) + to_microseconds(pg_compat.interval_micros(x));
+CREATE MACRO pg_compat.borrowed(above, below, rest) AS CASE WHEN above > 0 AND (below < 0 OR below = 0 AND rest < 0) THEN 1 WHEN above < 0 AND (below > 0 OR below = 0 AND rest > 0) THEN -1 ELSE 0 END;
+CREATE MACRO pg_compat.of_one_sign(m, d, t) AS to_months(CAST(m AS INTEGER)) + to_days(CAST(d - pg_compat.borrowed(d, t, 0) AS INTEGER)) + to_microseconds(t + pg_compat.borrowed(d, t, 0) * 86400000000);
+CREATE MACRO pg_session.csm_justify_interval(x INTERVAL) AS list_transform(list_transform(list_transform([x],
+  lambda i: {'m': pg_compat.interval_months(i), 'd': pg_compat.interval_days(i) + pg_compat.interval_micros(i) // 86400000000, 't': pg_compat.interval_micros(i) % 86400000000}),
+  lambda i: {'m': i.m + i.d // 30 - pg_compat.borrowed(i.m + i.d // 30, i.d % 30, i.t), 'd': i.d % 30 + pg_compat.borrowed(i.m + i.d // 30, i.d % 30, i.t) * 30, 't': i.t}),
+  lambda i: pg_compat.of_one_sign(i.m, i.d, i.t))[1];
 -- Texts of values as PostgreSQL writes them, made of DuckDB's. What type a value is of is known when a statement is planned.
 CREATE MACRO pg_compat.exponent_text(sign, digits, power) AS sign || digits[1] || CASE WHEN length(digits) > 1 THEN '.' || digits[2:] ELSE '' END || 'e+' || lpad(CAST(power AS VARCHAR), 2, '0');
 CREATE MACRO pg_compat.float_text(v, most) AS CASE WHEN v = 'nan' THEN 'NaN' WHEN v = 'inf' THEN 'Infinity' WHEN v = '-inf' THEN '-Infinity'
@@ -696,3 +702,27 @@ CREATE MACRO pg_session.csm_operator__row_greater_equal(a, b, w, x) AS a > w OR 
 CREATE MACRO pg_session.csm_present(x) AS nullif(CAST(json_merge_patch('{}', to_json(x)) AS VARCHAR), '{}');
 -- A NULL where PostgreSQL has an array compares with ANY and ALL as one that has a NULL.
 CREATE MACRO pg_session.csm_elements(a) AS coalesce(a, [NULL]);
+-- Bytes, of which DuckDB has slices and lengths.
+CREATE MACRO pg_compat.bytes_in(x) AS CASE WHEN typeof(x) = 'VARCHAR' THEN pg_compat.bytes_of(CAST(x AS VARCHAR)) ELSE CAST(x AS BLOB) END;
+CREATE MACRO pg_compat.byte_at(x, n) AS CASE WHEN n < 0 OR n >= octet_length(x) THEN error('2202E: index ' || n || ' out of valid range, 0..' || octet_length(x) - 1) ELSE n END;
+CREATE MACRO pg_session.csm_get_byte(x, n) AS CAST('0x' || hex(pg_compat.bytes_in(x)[pg_compat.byte_at(pg_compat.bytes_in(x), n) + 1:n + 1]) AS INTEGER);
+CREATE MACRO pg_session.csm_set_byte(x, n, byte) AS pg_compat.bytes_in(x)[1:pg_compat.byte_at(pg_compat.bytes_in(x), n)] || unhex(printf('%02x', byte & 255)) || pg_compat.bytes_in(x)[n + 2:];
+CREATE MACRO pg_session.csm_length__bytea(x) AS CAST(octet_length(x) AS INTEGER);
+CREATE MACRO pg_session.csm_bit_length__bytea(x) AS CAST(8 * octet_length(x) AS INTEGER);
+CREATE MACRO pg_session.csm_substr__bytea(x, start) AS x[pg_compat.part_start(start):], (x, start, length) AS x[pg_compat.part_start(start):pg_compat.part_start(start) + pg_compat.part_length(start, length) - 1];
+CREATE MACRO pg_session.csm_substring__bytea(x, start) AS pg_session.csm_substr__bytea(x, start), (x, start, length) AS pg_session.csm_substr__bytea(x, start, length);
+CREATE MACRO pg_compat.before_byte(x, start) AS CASE WHEN start < 1 THEN error('22011: negative substring length not allowed') ELSE x[1:start - 1] END;
+CREATE MACRO pg_session.csm_overlay__bytea(x, y, start) AS pg_compat.before_byte(x, start) || y || x[pg_compat.part_start(start + octet_length(y)):],
+  (x, y, start, replaced) AS pg_compat.before_byte(x, start) || y || x[pg_compat.part_start(start + replaced):];
+-- No byte is found across two.
+CREATE MACRO pg_compat.byte_words(x) AS regexp_replace(hex(x), '(..)', '\1,', 'g');
+CREATE MACRO pg_session.csm_position__bytea(y, x) AS CAST((instr(pg_compat.byte_words(x), pg_compat.byte_words(y)) + 2) // 3 AS INTEGER);
+CREATE MACRO pg_compat.is_utf8(encoding) AS regexp_replace(lower(encoding), '[^a-z0-9]', '', 'g') IN ('utf8', 'unicode') OR error('0A000: encoding "' || encoding || '" is not supported');
+CREATE MACRO pg_session.csm_convert_from(x, encoding) AS CASE WHEN pg_compat.is_utf8(encoding) THEN coalesce(try(system.main.decode(pg_compat.bytes_in(x))), CASE WHEN x IS NOT NULL THEN error('22021: invalid byte sequence for encoding "UTF8"') END) END;
+CREATE MACRO pg_session.csm_convert_to(x, encoding) AS CASE WHEN pg_compat.is_utf8(encoding) THEN system.main.encode(CAST(x AS VARCHAR)) END;
+-- The sum is what the dialect wrote for any number of arguments.
+CREATE MACRO pg_session.csm_num_nulls(x) AS x;
+CREATE MACRO pg_session.csm_num_nonnulls(x) AS x;
+CREATE MACRO pg_session.csm_current_timestamp(n) AS pg_session.csm_timestamptz(now(), n);
+CREATE MACRO pg_session.csm_localtimestamp(n) AS pg_session.csm_timestamp(current_localtimestamp(), n);
+CREATE MACRO pg_session.csm_localtime(n) AS pg_session.csm_time(current_localtime(), n);
