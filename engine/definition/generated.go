@@ -110,7 +110,7 @@ func (r *Reader) immutable(tree *pg.ParseResult, schema *arrow.Schema, columns [
 			stays = false
 		case *pg.FuncCall:
 			name := strings.ToLower(n.Funcname[len(n.Funcname)-1].GetString_().GetSval())
-			stays = stays && dialect.VolatileIn(name+"(") == ""
+			stays = stays && !dialect.Changing(name, len(n.Args))
 			names = append(names, duckdb.QuoteLiteral(name))
 		case *pg.String:
 			switch strings.ToLower(strings.TrimSpace(n.Sval)) {

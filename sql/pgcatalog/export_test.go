@@ -1,6 +1,10 @@
 package pgcatalog
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/sql/tree"
@@ -29,4 +33,17 @@ func MostReads() map[string]int {
 		}
 	}
 	return most
+}
+
+// ChangingForms are the forms of macros that Changing knows, by name and number of parameters.
+func ChangingForms() (list []string) {
+	for key, counts := range changing() {
+		if name, is := strings.CutPrefix(key, "pg_session."); is {
+			for _, n := range counts {
+				list = append(list, fmt.Sprintf("%s/%d", name, n))
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
 }

@@ -27,6 +27,7 @@ type form struct {
 	schema, name string
 	parameters   []string // with their types
 	reads        []int    // how often each of them is
+	calls        []string // what is called in it
 	aggregates   bool     // rows, which no list can stand between
 }
 
@@ -108,6 +109,7 @@ func reads(text *lex.Text, t lex.Token, known map[string][]form, f *form) (stop 
 				}
 			}
 			calls = append(calls, opened)
+			f.calls = append(f.calls, opened.name)
 			f.aggregates = f.aggregates || aggregates[opened.name]
 			for _, g := range known[opened.name] {
 				f.aggregates = f.aggregates || g.aggregates

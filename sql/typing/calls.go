@@ -106,7 +106,9 @@ func mayTakeBytes(f *pg.FuncCall) bool {
 func (w *translation) bytes(f *pg.FuncCall) {
 	name := strings.TrimPrefix(tree.LastText(f.Funcname), pgcatalog.TranslatedPrefix)
 	list := f.Args[:min(ofBytes[name], len(f.Args))]
-	if !slices.ContainsFunc(list, func(x *pg.Node) bool { return w.of(x) == byteaType }) {
+	schema, _ := tree.FunctionName(f)
+	if schema != "" && schema != tree.SystemSchema ||
+		!slices.ContainsFunc(list, func(x *pg.Node) bool { return w.of(x) == byteaType }) {
 		return
 	}
 	words, ok := w.wordsIn(f)
