@@ -142,8 +142,10 @@ func (w *translation) operandSpan(c *pg.TypeCast) (start, end int, ok bool) {
 		return w.closedBefore(t.Start, -1)
 	case *pg.Node_SqlvalueFunction: // current_timestamp, and perhaps (0)
 		word := lex.Client.Next(w.sql, int(e.SqlvalueFunction.Location))
-		end, ok = closing(w.sql, lex.Client.Next(w.sql, word.End()))
-		return word.Start, max(end, word.End()), lex.Client.Next(w.sql, max(end, word.End())).Start == t.Start
+		if end, ok = closing(w.sql, lex.Client.Next(w.sql, word.End())); !ok {
+			end = word.End()
+		}
+		return word.Start, end, lex.Client.Next(w.sql, end).Start == t.Start
 	case *pg.Node_TypeCast:
 		if start, end, ok = w.castSpan(e.TypeCast); ok && lex.Client.Next(w.sql, end).Start == t.Start {
 			return start, end, true
