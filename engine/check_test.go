@@ -27,6 +27,24 @@ func violates(t testing.TB, err error, constraint string) *engine.Error {
 	return failed
 }
 
+// The error about a NULL says to drivers which column of which table it is, on every way in.
+func TestRefusedNullsNameTheirColumn(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t (k int PRIMARY KEY, a int NOT NULL); INSERT INTO t VALUES (1, 1)")
+	for _, text := range []string{
+		"INSERT INTO t VALUES (2, NULL)", "INSERT INTO t (k) SELECT i FROM range(2, 5) r(i)", "UPDATE t SET a = NULL",
+		"INSERT INTO t VALUES (1, NULL) ON CONFLICT (k) DO NOTHING",
+		"INSERT INTO t VALUES (1, 2) ON CONFLICT (k) DO UPDATE SET a = NULL",
+		"MERGE INTO t USING (SELECT 1 AS k) s ON t.k = s.k WHEN MATCHED THEN UPDATE SET a = NULL",
+	} {
+		var failed *engine.Error
+		require.ErrorAs(t, failing(s, text), &failed, text)
+		require.Equal(t, `null value in column "a" of relation "t" violates not-null constraint`, failed.Message, text)
+		require.Equal(t, sqlerror.Object{Schema: "public", Table: "t", Column: "a"}, failed.Object, text)
+	}
+}
+
 // A check holds on every way in, also from within a block, and NULL passes it.
 func TestChecksHold(t *testing.T) {
 	t.Parallel()

@@ -349,7 +349,8 @@ func cut(batches []arrow.RecordBatch, first, end int64) (pieces []arrow.RecordBa
 
 // NotNull is the error about NULL in a column that takes none.
 func NotNull(table catalog.TableName, column string) error {
-	e := sqlerror.New("23502", "null value in column %q of relation %q violates not-null constraint", column, table.Name)
+	e := sqlerror.New("23502", "null value in column %q of relation %q violates not-null constraint",
+		column, table.Name)
 	e.Object = sqlerror.Object{Schema: table.Schema, Table: table.Name, Column: column}
 	return e
 }

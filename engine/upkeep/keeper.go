@@ -155,8 +155,8 @@ func (k *Keeper) Reloaded() int64 { return k.reloaded.Load() }
 // Target is where chunks go that lie in this node's memory; TargetFor knows a table's placement.
 func (k *Keeper) Target(ctx context.Context, name catalog.TableName, columns *arrow.Schema) ingest.Target {
 	return ingest.Target{
-		Space: k.node.Held(ctx, k.node.Space), Owner: name.String(), Table: name, Schema: columns, HoldBytes: k.holdBytes,
-		Discard: k.node.Discard, Limits: LimitsOf(columns),
+		Space: k.node.Held(ctx, k.node.Space), Owner: name.String(), Table: name, Schema: columns,
+		HoldBytes: k.holdBytes, Discard: k.node.Discard, Limits: LimitsOf(columns),
 	}
 }
 

@@ -11,13 +11,13 @@ import (
 
 // renamed are the functions that DuckDB lacks, or has with another meaning: a macro stands for each, by its name with
 // TranslatedPrefix.
-var renamed = wordSet(`acosh array_cat array_dims array_fill array_length array_positions array_remove array_replace array_to_json
-	array_to_string btrim cardinality chr clock_timestamp convert_from convert_to current_timestamp date_bin div
-	exp gcd get_byte json_array_length json_typeof jsonb_array_length jsonb_typeof justify_days justify_hours
-	justify_interval lcm localtime localtimestamp lpad make_date make_interval make_timestamp make_timestamptz
-	mod octet_length pow power regexp_count regexp_instr regexp_like regexp_match regexp_replace
-	regexp_split_to_array regexp_substr reverse row_to_json rpad set_byte sha256 split_part string_to_array
-	to_hex to_json to_jsonb to_number trim_array width_bucket`)
+var renamed = wordSet(`acosh array_cat array_dims array_fill array_length array_positions array_remove
+	array_replace array_to_json array_to_string btrim cardinality chr clock_timestamp convert_from convert_to
+	current_timestamp date_bin div exp gcd get_byte json_array_length json_typeof jsonb_array_length
+	jsonb_typeof justify_days justify_hours justify_interval lcm localtime localtimestamp lpad make_date
+	make_interval make_timestamp make_timestamptz mod octet_length pow power regexp_count regexp_instr
+	regexp_like regexp_match regexp_replace regexp_split_to_array regexp_substr reverse row_to_json rpad
+	set_byte sha256 split_part string_to_array to_hex to_json to_jsonb to_number trim_array width_bucket`)
 
 // listAggregates make one text of the list that array_agg gives: a macro does, by the name with TranslatedPrefix.
 // DuckDB's own take no ORDER BY.
@@ -307,7 +307,8 @@ func (r *translation) build(c *call) {
 	r.insert(c.closing, "]", closes)
 }
 
-// countNulls writes num_nulls(a, b), which takes any number of arguments, as csm_num_nulls(((a) IS NULL)::integer + …).
+// countNulls writes num_nulls(a, b), which takes any number of arguments, as a sum:
+// csm_num_nulls(((a) IS NULL)::integer + …).
 func (r *translation) countNulls(c *call) {
 	if c.arguments[0].Is("variadic") {
 		return

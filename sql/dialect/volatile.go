@@ -14,7 +14,8 @@ import (
 // all rows that it makes no difference between. A test compares the list with DuckDB's.
 var volatile = map[string]bool{
 	"current_connection_id": true, "current_query": true, "current_query_id": true, "current_transaction_id": true, "currval": true, "error": true,
-	"csm_clock": true, "csm_clock_timestamp": true, "csm_currval": true, "csm_lastval": true, "csm_nextval": true, "csm_nextval__of": true, "csm_sequence": true,
+	"csm_clock": true, "csm_clock_timestamp": true,
+	"csm_currval": true, "csm_lastval": true, "csm_nextval": true, "csm_nextval__of": true, "csm_sequence": true,
 	"csm_setval": true, "csm_set_config": true, "gen_random_uuid": true, "nextval": true, "random": true, "setseed": true, "sleep_ms": true, "stats": true,
 	"uuid": true, "uuidv4": true, "uuidv7": true, "write_log": true,
 }

@@ -226,6 +226,7 @@ func mayTakeConstants(f *pg.FuncCall) bool {
 	name := strings.TrimPrefix(tree.LastText(f.Funcname), pgcatalog.TranslatedPrefix)
 	_, some := byArguments[name]
 	return some || parameters[name] != nil || alike[name] || arrayFunctions[name] || ofArrays[name] != nil ||
-		name == "date_bin" || name == "timezone" || name == "substring" || name == "age" || name == "to_hex" || name == "to_char" ||
+		name == "date_bin" || name == "timezone" || name == "substring" || name == "age" ||
+		name == "to_hex" || name == "to_char" ||
 		strings.HasPrefix(name, "round__") || strings.HasPrefix(name, "trunc__")
 }

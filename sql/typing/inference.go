@@ -149,7 +149,8 @@ func constantType(c *pg.A_Const) uint32 {
 var valueTypes = map[pg.SQLValueFunctionOp]uint32{
 	pg.SQLValueFunctionOp_SVFOP_CURRENT_DATE: dateType, pg.SQLValueFunctionOp_SVFOP_CURRENT_TIMESTAMP: timestampTZType,
 	pg.SQLValueFunctionOp_SVFOP_CURRENT_TIMESTAMP_N: timestampTZType,
-	pg.SQLValueFunctionOp_SVFOP_LOCALTIMESTAMP:      timestampType, pg.SQLValueFunctionOp_SVFOP_LOCALTIMESTAMP_N: timestampType,
+	pg.SQLValueFunctionOp_SVFOP_LOCALTIMESTAMP:      timestampType,
+	pg.SQLValueFunctionOp_SVFOP_LOCALTIMESTAMP_N:    timestampType,
 }
 
 // results are what CASE may give; nil: of none.

@@ -235,7 +235,8 @@ func (n *serving) serve(ctx context.Context, ready func(Ready)) error {
 	}
 	group.Go(func() error {
 		if err := n.engine.MakeFunctions(); err != nil {
-			n.options.Log.Warn("PostgreSQL's functions could not be made yet; the first statement that calls some tries again", "error", err)
+			n.options.Log.Warn("PostgreSQL's functions are not made yet; the first statement that calls some tries again",
+				"error", err)
 		}
 		return nil
 	})
