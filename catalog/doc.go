@@ -71,7 +71,7 @@
 //	    said that the commit did not happen.
 //	K5  a commit succeeds only if everything it writes is still as its snapshot saw it (snapshot isolation), or what it does
 //	    and what was done since go together: rows appended on either side, different rows deleted, different chunks
-//	    moved, chunks folded of which others' rows are deleted. A fold is no other's conflict.
+//	    moved, chunks folded of which others' rows are deleted, a placement said behind rows. A fold is no other's conflict.
 //	K6  the high-water mark of a region's generations on record never goes down.
 //	K7  an extent is retired only when no other node may read a revision that had it (HZ1 to HZ3 of internal/horizon),
 //	    and a page removed only when none may read the one at which it died.

@@ -218,6 +218,7 @@ func (w *world) step(rt require.TestingT, rng *rand.Rand, s *session, name catal
 			added = nil // the chunks are in no version then, and must come back all the same
 			err = s.tx.Truncate(name)
 			table.chunks, table.truncated, table.folded, table.epoch = nil, true, nil, draw()
+			table.numbers = table.epoch
 		}
 		if !have {
 			require.Error(rt, err)
@@ -259,6 +260,13 @@ func (w *world) step(rt require.TestingT, rng *rand.Rand, s *session, name catal
 	case 7, 8: // the same rows in other memory, or in more
 		if !have {
 			require.Error(rt, s.tx.ReplaceChunks(ctx, name, nil))
+			return
+		}
+		if rng.IntN(4) == 0 { // that is all, for the most part
+			table.placement = pick(rng, []string{"", "rows", "node(n)"})
+			require.NoError(rt, s.tx.SetPlacement(name, table.placement))
+			s.sees.tables[name] = table
+			touch()
 			return
 		}
 		v, _ := s.tx.Contents().Table(name)
@@ -426,7 +434,8 @@ func (w *world) fold(rt require.TestingT, rng *rand.Rand, s *session,
 	}
 	require.NoError(rt, err)
 	table.chunks = slices.Replace(table.chunks, first, first+n, became...)
-	table.folded = &twinFold{first, n, len(became)}
+	w.drawn++
+	table.folded, table.numbers = &twinFold{first, n, len(became)}, w.drawn
 	s.sees.tables[name] = table
 	touch()
 }
@@ -502,7 +511,7 @@ func (w *world) commit(s *session, now *twin, clock int64) *twin {
 			}
 			if s.base.tables[tableName(name)].leaves(s.sees.tables[tableName(name)], table) {
 				w.drawn++
-				table.chunks, table.epoch, table.changed = nil, w.drawn, clock
+				table.chunks, table.epoch, table.numbers, table.changed = nil, w.drawn, w.drawn, clock
 			}
 			table.truncated, table.folded = false, nil
 			next.tables[tableName(name)], next.marks[name] = table, clock

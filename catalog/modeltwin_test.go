@@ -23,6 +23,7 @@ type twinTable struct {
 	chunks    []twinChunk
 	truncated bool      // by a transaction
 	epoch     int64     // drawn again whenever rows get other numbers
+	numbers   int64     // drawn again whenever chunks get other numbers
 	changed   int64     // when rows came or went last
 	folded    *twinFold // by a transaction
 }
@@ -100,10 +101,19 @@ func (t twinTable) like(other twinTable) bool {
 	return t.id == other.id && t.placement == other.placement && t.replicas == other.replicas
 }
 
+// onlyPlaces reports whether nothing but the placement differs from base.
+func (t twinTable) onlyPlaces(base twinTable) bool {
+	same := t.id == base.id && t.replicas == base.replicas && !t.truncated && t.folded == nil
+	return same && slices.EqualFunc(t.chunks, base.chunks, func(a, b twinChunk) bool {
+		return a.place == b.place && len(a.dead) == len(b.dead)
+	})
+}
+
 // rebase is what was done to base to get t, done to now (H5); false if it cannot be.
 func (t twinTable) rebase(base, now twinTable) (twinTable, bool) {
+	declares := !t.like(base) && !(t.onlyPlaces(base) && now.numbers == base.numbers)
 	switch {
-	case !now.like(base), (t.truncated || !t.like(base)) && now.changed != base.changed:
+	case !now.like(base), (t.truncated || declares) && now.changed != base.changed:
 		return t, false
 	case t.truncated:
 		return t, true
@@ -129,6 +139,7 @@ func (t twinTable) rebase(base, now twinTable) (twinTable, bool) {
 		if f.made > 0 {
 			next.chunks[at] = made
 		}
+		next.numbers = t.numbers
 		return next, true
 	}
 	for i, c := range base.chunks {

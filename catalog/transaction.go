@@ -361,7 +361,8 @@ func (t *Transaction) Purge(ctx context.Context, name TableName, first int, olds
 	})
 }
 
-// SetPlacement says where rows are to lie from now on; where they do lie is the caller's business.
+// SetPlacement says where rows are to lie from now on; where they do lie is the caller's business. By itself it goes with
+// rows that others append meanwhile, which lie as the placement before it says, and with rows that they delete.
 func (t *Transaction) SetPlacement(name TableName, placement string) error {
 	return t.changeTable(name, takeNothing, func(v *TableVersion) (*TableVersion, error) { return v.Place(placement), nil })
 }

@@ -164,7 +164,8 @@ func TestVacuumEndsBesideWriters(t *testing.T) {
 	require.Equal(t, 4, chunksOf(t, s, "t"))
 }
 
-// Rows of files that can be read again are not folded: what is lost of them is rebuilt as it was.
+// Rows of files that can be read again are not folded: what is lost of them is rebuilt as it was. When so many of them
+// are deleted that it is worth it, their memory comes back all the same.
 func TestChunksWithAnOriginAreNotFolded(t *testing.T) {
 	t.Parallel()
 	e := open(t)
@@ -175,7 +176,27 @@ func TestChunksWithAnOriginAreNotFolded(t *testing.T) {
 	}
 	exec(t, s, "VACUUM t")
 	require.Equal(t, 2, chunksOf(t, s, "t"))
-	require.Equal(t, []string{"1"}, rows(t, s, "SELECT count(*) FROM csm.chunks WHERE name = 't' AND source <> ''"))
+	sources := "SELECT count(*) FROM csm.chunks WHERE name = 't' AND source <> ''"
+	require.Equal(t, []string{"1"}, rows(t, s, sources))
+
+	exec(t, s, "CREATE OR REPLACE TABLE t AS SELECT range AS i FROM range(40000)")
+	for i := range 3 {
+		exec(t, s, fmt.Sprintf("INSERT INTO t VALUES (%d)", i))
+	}
+	taken := func() (bytes int) {
+		_, err := fmt.Sscan(rows(t, s, "SELECT bytes FROM csm.tables WHERE name = 't'")[0], &bytes)
+		require.NoError(t, err)
+		return bytes
+	}
+	before := taken()
+	exec(t, s, "DELETE FROM t WHERE i % 5 = 0")
+	exec(t, s, "VACUUM t")
+	require.Equal(t, []string{"1"}, rows(t, s, sources), "a fifth is not worth it")
+	exec(t, s, "DELETE FROM t WHERE i % 5 = 1")
+	exec(t, s, "VACUUM t")
+	require.Equal(t, []string{"0"}, rows(t, s, sources))
+	require.Less(t, taken(), before*7/10)
+	require.Equal(t, []string{"24001"}, rows(t, s, "SELECT count(*) FROM t"))
 }
 
 // Several nodes insert rows one by one, of a table that lies anywhere, with replicas, and divided by a hash: every node

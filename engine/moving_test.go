@@ -116,9 +116,8 @@ func TestReadersWhileChunksMove(t *testing.T) {
 	c.requireSpace()
 }
 
-// A session that writes to the table between the copy and its commit wins. Rows that are appended and chunks that move
-// go together; a change of rows, or rows that were placed as it was before, do not: 40001, nothing is held, and to
-// repeat it goes on.
+// A session that writes to the table between the copy and its commit wins. What it appends and changes goes together with
+// chunks that move, and with rows that are divided: there the copy is made once more.
 func TestWriterDuringMove(t *testing.T) {
 	t.Parallel()
 	insert := "INSERT INTO t " + fmt.Sprintf(someRows, 4000, 4100)
@@ -127,11 +126,14 @@ func TestWriterDuringMove(t *testing.T) {
 		point     faults.Point
 		write     string
 		rows      string
-		state     string
 	}{
-		{"node(n1)", faults.MoveCopied, insert, "4100", ""},
-		{"node(n1)", faults.MoveCopied, "UPDATE t SET a = a WHERE a % 2 = 0", "4000", ""},
-		{"hash(a)", faults.CommitBegin, insert, "4100", "40001"},
+		{"node(n1)", faults.MoveCopied, insert, "4100"},
+		{"node(n1)", faults.MoveCopied, "UPDATE t SET a = a WHERE a % 2 = 0", "4000"},
+		{"hash(a)", faults.CommitBegin, insert, "4100"},
+		{"hash(a)", faults.MoveCopied, insert, "4100"},
+		{"hash(a)", faults.MoveCopied, "UPDATE t SET a = a WHERE a % 2 = 0", "4000"},
+		{"hash(a)", faults.MoveCopied, "DELETE FROM t WHERE a < 1000", "3000"},
+		{"hash(a)", faults.MoveCopied, "TRUNCATE t", "0"},
 	} {
 		c := newCluster(t, 2)
 		s, writer := c.session(0), c.session(1)
@@ -146,18 +148,13 @@ func TestWriterDuringMove(t *testing.T) {
 		_, err := s.Exec(t.Context(), "ALTER TABLE t SET PLACEMENT '"+m.placement+"'")
 		c.onFault(nil)
 		require.True(t, once)
-		if m.state == "" {
-			require.NoError(t, err)
+		require.NoError(t, err)
+		require.Equal(t, []string{m.rows}, rows(t, s, "SELECT count(*) FROM t"))
+		if m.placement == "node(n1)" {
+			require.Equal(t, []string{"n1"}, rows(t, s, "SELECT DISTINCT node FROM csm.chunks WHERE name = 't'"))
 		} else {
-			requireRefused(t, m.state, err)
+			requireDivided(t, c, "t", "a", "hash(a) on (n0, n1)")
 		}
-		require.Equal(t, []string{m.rows}, rows(t, s, "SELECT count(*) FROM t"))
-		c.requireSpace()
-		if m.state != "" {
-			exec(t, s, "ALTER TABLE t SET PLACEMENT '"+m.placement+"'")
-		}
-		require.Equal(t, []string{m.rows}, rows(t, s, "SELECT count(*) FROM t"))
-		require.Equal(t, []string{"true"}, rows(t, s, "SELECT bool_and(node = 'n1') OR count(DISTINCT node) = 2 FROM csm.chunks WHERE name = 't'"))
 		c.requireSpace()
 	}
 }

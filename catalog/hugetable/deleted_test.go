@@ -118,7 +118,6 @@ func TestDeletesGoTogether(t *testing.T) {
 	}
 	for what, theirs := range map[string]*hugetable.Version{
 		"the same row": x.deleted(base, 1, 5), "truncated": base.Truncate(), "refilled": x.appended(base.Truncate(), 3),
-		"another placement": base.Place("p"),
 	} {
 		_, err = own.Rebase(ctx, base, theirs)
 		require.ErrorIs(t, err, hugetable.ErrDiverged, what)
@@ -127,6 +126,48 @@ func TestDeletesGoTogether(t *testing.T) {
 		_, err = theirs.Rebase(ctx, base, x.commit(own))
 		require.ErrorIs(t, err, hugetable.ErrDiverged, what)
 	}
+}
+
+// Rows lie as the placement said when they were written: to say another one goes behind them, and they not behind it (H5).
+func TestPlacementsGoBehindRows(t *testing.T) {
+	x, base := newTable(t, 10)
+	base = x.commit(x.appended(base, 2))
+	placed := base.Place("p")
+	own := x.commit(x.deleted(x.appended(base, 3), 1, 1))
+	next, err := placed.Rebase(ctx, base, own)
+	require.NoError(t, err)
+	next = x.commit(next)
+	require.Equal(t, "p", next.Table().Placement)
+	require.Equal(t, own.Rows(), next.Rows())
+	x.requireDeleted(next, map[int][]int64{1: {1}})
+	_, err = x.appended(base, 3).Rebase(ctx, base, x.commit(placed))
+	require.ErrorIs(t, err, hugetable.ErrDiverged)
+	for what, theirs := range map[string]*hugetable.Version{
+		"truncated": x.commit(base.Truncate()), "refilled": x.commit(x.appended(base.Truncate(), 3)),
+		"another placement": x.commit(base.Place("q")),
+	} {
+		_, err = placed.Rebase(ctx, base, theirs)
+		require.ErrorIs(t, err, hugetable.ErrDiverged, what)
+	}
+	_, err = x.appended(placed, 3).Rebase(ctx, base, own)
+	require.ErrorIs(t, err, hugetable.ErrDiverged, "it appends as well")
+}
+
+// Rows that are left out would come back with the others of their load: its origin is forgotten, and no other's.
+func TestPurgesForgetOrigins(t *testing.T) {
+	x, v := newTable(t, 10)
+	for _, words := range []string{"a", "b"} {
+		next, err := v.AppendFrom(x.chunks(2), words)
+		require.NoError(t, err)
+		v = x.commit(next)
+	}
+	first := v.Origins()[1].First
+	v = x.commit(x.deleted(v, v.Origins()[0].First+1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9))
+	gone, err := v.Deleted(ctx, first-1)
+	require.NoError(t, err)
+	next, err := v.Purge(ctx, first-1, []*chunk.Chunk{one(t, v, first-1)}, nil, []*positions.Set{gone})
+	require.NoError(t, err)
+	require.Equal(t, []hugetable.Origin{{First: first - 1, Chunks: 2, Words: "b"}}, x.commit(next).Origins())
 }
 
 // H6.

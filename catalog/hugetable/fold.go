@@ -39,7 +39,8 @@ func (v *Version) Fold(ctx context.Context, first int, olds, news []*chunk.Chunk
 	return v.Purge(ctx, first, olds, news, nil)
 }
 
-// Purge is Fold without those rows of each of olds, if left has any, which are deleted (H8).
+// Purge is Fold without those rows of each of olds, if left has any, which are deleted (H8). Where the rows of such chunks
+// came from is forgotten, with all others that came with them: it would give the rows that were left out.
 func (v *Version) Purge(ctx context.Context, first int, olds, news []*chunk.Chunk,
 	left []*positions.Set) (*Version, error) {
 	if err := v.checkFold(ctx, first, olds, news, left); err != nil {
@@ -58,11 +59,15 @@ func (v *Version) Purge(ctx context.Context, first int, olds, news []*chunk.Chun
 	fewer := len(olds) - len(news)
 	next.chunks -= fewer
 	next.numbering++
-	next.origins = slices.Clone(v.origins)
-	for i := range next.origins {
-		if next.origins[i].First > first {
-			next.origins[i].First -= fewer
+	next.origins = nil
+	for _, o := range v.origins {
+		if o.meets(first, len(olds)) {
+			continue
 		}
+		if o.First > first {
+			o.First -= fewer
+		}
+		next.origins = append(next.origins, o)
 	}
 	from, to := v.foldedPages(first, len(olds), len(news))
 	b, err := v.refold(ctx, &next, from, to, first, olds, news, left)
@@ -109,7 +114,7 @@ func (v *Version) checkFold(ctx context.Context, first int, olds, news []*chunk.
 			first+len(olds)-1, v.table.Name, v.chunks)
 	}
 	for _, o := range v.origins {
-		if o.First < first+len(olds) && first < o.First+o.Chunks {
+		if o.meets(first, len(olds)) && leftOut(left) == 0 {
 			return fmt.Errorf("%w: chunks %d to %d of table %v came from where they could be rebuilt", ErrMismatch,
 				o.First, o.First+o.Chunks-1, v.table.Name)
 		}

@@ -17,6 +17,9 @@ type Origin struct {
 	Words         string
 }
 
+// meets reports whether it is that of one of n chunks.
+func (o Origin) meets(first, n int) bool { return o.First < first+n && first < o.First+o.Chunks }
+
 // OriginsMax bounds how many origins a version remembers, OriginsBytes how long their words may be together: they
 // are in the table's record, which every commit writes. What comes beyond is not remembered.
 const OriginsMax, OriginsBytes = 256, 128 << 10

@@ -24,11 +24,20 @@ func (v *Version) commutes(base *Version) bool {
 	return !v.truncated && v.table.same(&base.table)
 }
 
+// onlyPlaces reports whether the version is base with another placement on record, and current has all of base's chunks
+// where they were: to say where rows lie goes with rows that others append, as the placement before tells them, and
+// with rows that they delete.
+func (v *Version) onlyPlaces(base, current *Version) bool {
+	declared := v.table
+	declared.Placement = base.table.Placement
+	return v.committed() && v.numbering == base.numbering && current.numbering == base.numbering && declared.same(&base.table)
+}
+
 // Rebase does to current what was done to base to get this version (H5). Base is a committed version, current a later
 // one, which may have chunks that are in no page yet. What does not go together is ErrDiverged: all rows taken away or
-// replaced, another declaration of the table on either side, the same chunk in other places on both, the same row
-// deleted by both, and a fold of what is not there as it was. Chunks that were to move and are folded by now are not
-// moved: FreshExtents has no copies of them. Rows that were deleted are, wherever they lie by then.
+// replaced, another declaration of the table on either side (except onlyPlaces), the same chunk in other places on both,
+// the same row deleted by both, and a fold of what is not there as it was. Chunks that were to move and are folded by now
+// are not moved: FreshExtents has no copies of them. Rows that were deleted are, wherever they lie by then.
 //
 //	base ──── append x, move 2 ───► v           chunks 0 1 2' x
 //	 └─────── append y ───► current             chunks 0 1 2  y
@@ -37,7 +46,7 @@ func (v *Version) Rebase(ctx context.Context, base, current *Version) (*Version,
 	switch {
 	case current == base:
 		return v, nil
-	case !current.table.same(&base.table), !v.commutes(base) && !current.SameRows(base):
+	case !current.table.same(&base.table), !v.commutes(base) && !v.onlyPlaces(base, current) && !current.SameRows(base):
 		return nil, fmt.Errorf("%w: table %v", ErrDiverged, v.table.Name)
 	case v.truncated:
 		next := *v

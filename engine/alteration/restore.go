@@ -84,6 +84,10 @@ func declaredAlike(was, is arrow.Field) bool {
 // liesThere is an error if rows of a version lie otherwise than plans could rely on.
 func (a *alteration) liesThere(former *catalog.TableVersion) error {
 	p, err := placement.Parse(a.table.Placement)
+	if err == nil && p.Dividing {
+		return sqlerror.New("55000", "table %q is being divided: its placement is %s", a.table.Name.Name, p.String()).
+			WithHint("ALTER TABLE … SET PLACEMENT ends that, or goes on with it.")
+	}
 	if err != nil || former.Table().Placement == a.table.Placement || p.Kind != placement.Hash {
 		return err
 	}

@@ -119,7 +119,7 @@ func (s source) whole(v *snapshot.View) error {
 	if err != nil {
 		return err
 	}
-	if table.Placement != now.Placement && p.Kind == placement.Hash {
+	if table.Placement != now.Placement && p.ByHash() {
 		return sqlerror.New("0A000", "table %q has been placed by %s since version %d", now.Name.Name, p.String(),
 			s.version.Version()).WithHint("CREATE TABLE … AS SELECT * FROM … AT (…) copies its rows.")
 	}

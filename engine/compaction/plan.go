@@ -64,7 +64,7 @@ const SpareChunks = 16
 // Due reports whether there is something to fold that is worth it.
 func Due(chunks []Chunk, limits Limits) bool {
 	return Small(chunks, limits) > SpareChunks ||
-		slices.ContainsFunc(chunks, func(c Chunk) bool { return c.Key != "" && c.run().wasteful(false) })
+		slices.ContainsFunc(chunks, func(c Chunk) bool { return c.Key != "" && c.Wasteful(false) })
 }
 
 // Small counts the chunks that are not full: those that may be in a run.
@@ -76,6 +76,9 @@ func Small(chunks []Chunk, limits Limits) (n int) {
 	}
 	return n
 }
+
+// Wasteful reports whether a chunk is to be rewritten without its deleted rows, by itself if need be.
+func (c Chunk) Wasteful(all bool) bool { return c.run().wasteful(all) }
 
 func (c Chunk) run() Run { return Run{c.Number, 1, c.Rows, c.Dead, c.Bytes} }
 

@@ -4,6 +4,7 @@
 //	node(NAME)               everything on one node
 //	rows                     chunk by chunk over all nodes         rows(a, b)            over these
 //	hash(col, …)             row by row, by a hash of columns      hash(col, …) on (a, b)
+//	hash(col, …) dividing    the same for rows that are written; others lie elsewhere still
 //
 // A name is written bare (letters, digits, _, -, .) or in double quotes, a quote in it doubled, as in SQL. Bare words
 // are not folded: the engine finds columns without regard to case and puts the found name into the table's record.

@@ -70,6 +70,7 @@ func (p *parser) placement() (result Placement, err error) {
 		if result.Columns, err = p.names("column"); err == nil && p.keyword("on") {
 			result.Nodes, err = p.names("node")
 		}
+		result.Dividing = err == nil && p.keyword("dividing")
 	default:
 		return result, fmt.Errorf("there is no placement %q", word+firstRune(p.restIf(word == "")))
 	}

@@ -28,7 +28,13 @@ type Placement struct {
 	// Nodes is the one node of Node; the nodes of Rows and Hash, where empty means all: those that are there when rows
 	// are written, or for Hash when the table is made. No name is there twice.
 	Nodes []string
+	// Dividing says of Hash that rows which were there before may lie elsewhere still. It is no one's to ask for: a table
+	// is so while it is divided.
+	Dividing bool
 }
+
+// ByHash reports whether every row lies where a hash says.
+func (p Placement) ByHash() bool { return p.Kind == Hash && !p.Dividing }
 
 // String is the canonical text; of local it is "local".
 func (p Placement) String() string {
@@ -44,6 +50,9 @@ func (p Placement) String() string {
 		text := "hash" + list(p.Columns)
 		if len(p.Nodes) > 0 {
 			text += " on " + list(p.Nodes)
+		}
+		if p.Dividing {
+			text += " dividing"
 		}
 		return text
 	}

@@ -22,6 +22,8 @@ func TestParse(t *testing.T) {
 		"hash(k) on (n0, \"n)\")": `hash(k) on (n0, "n)")`,
 		"hash(k)on(n0)":           "hash(k) on (n0)",
 		"hash(on) ON (on)":        "hash(on) on (on)",
+		"hash(k)on(n)Dividing":    "hash(k) on (n) dividing",
+		"hash(k) dividing":        "hash(k) dividing",
 		"rows(größe)":             "rows(größe)",
 	} {
 		p, err := placement.Parse(text)
@@ -44,6 +46,8 @@ func TestParse(t *testing.T) {
 		"hash(k, K)":                             "column \"K\" is there twice",
 		"hash(k) on":                             "is missing",
 		"hash(k) over (a)":                       "is too much",
+		"hash(k) dividing on (a)":                "is too much",
+		"rows(a) dividing":                       "is too much",
 		"hash(\"k":                               "has no end",
 		"node(\"\")":                             "expected",
 		"node(\"a\x00\")":                        "zero byte",
@@ -66,6 +70,7 @@ func TestWithout(t *testing.T) {
 	}{
 		{"rows(a, b)", "a", "rows(b)", true},
 		{"hash(k) on (a, b, c)", "b", "hash(k) on (a, c)", true},
+		{"hash(k) on (a, b) dividing", "b", "hash(k) on (a) dividing", true},
 		{"node(a)", "a", "node(a)", false},
 		{"rows(a)", "a", "rows(a)", false},
 		{"rows(a, b)", "c", "rows(a, b)", true},

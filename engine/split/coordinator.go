@@ -167,15 +167,15 @@ func (c *Coordinator) Layout(v *catalog.TableVersion) (*distribute.Layout, error
 }
 
 // splitOf is a table's placement in the planner's terms. That of a hash can be relied on (D4): what is appended to a
-// version was divided by the placement on its record, or the commit is a conflict, and the placement becomes a hash
-// only when all rows are rewritten. Chunks at nodes that are not in the list are the planner's to see.
+// version was divided by the placement on its record, or the commit is a conflict, and a table that is being divided
+// becomes one that is when all rows lie so. Chunks at nodes that are not in the list are the planner's to see.
 func splitOf(v *catalog.TableVersion) distribute.Split {
 	p, err := placement.Parse(v.Table().Placement)
 	switch {
 	case err != nil:
 	case p.Kind == placement.Rows:
 		return distribute.Split{By: distribute.ByRows, Nodes: p.Nodes}
-	case p.Kind == placement.Hash:
+	case p.ByHash():
 		return distribute.Split{By: distribute.ByHash, Columns: p.Columns, Nodes: p.Nodes}
 	}
 	return distribute.Split{}

@@ -7,6 +7,7 @@
 //	SET PLACEMENT, SET (replicas), Drain ─┐
 //	Rebalance: package balance ───────────┤
 //	Repair: now and then, every node ─────┴► moves ─► step: copies ─► commit ─► step ─► …
+//	SET PLACEMENT 'hash(k)' ─► division ─► step: rows, where they belong ─► commit ─► step ─► …
 //	                       │
 //	                       └─ no replica left ─► Reload ─┬ files, generator: the lost chunks, byte by byte
 //	                                                     └ query: the whole table (Engine.Derive)
@@ -14,7 +15,7 @@
 // # Words
 //
 // A Keeper is a node's. A move is a chunk whose replicas have to lie elsewhere; a step is what one commit moves. A
-// chunk is lost when none of its replicas can be read, and given up when they are not waited for any more. A source is
+// division writes rows where a hash says. A chunk is lost when none of its replicas can be read, and given up when they are not waited for any more. A source is
 // where rows came from, as it is on record (package lineage).
 //
 // # Invariants

@@ -165,19 +165,24 @@ func (k *Keeper) tableNames(ctx context.Context) (names []catalog.TableName, err
 func (k *Keeper) drainTable(ctx context.Context, table catalog.TableName, name string,
 	progress func(noderpc.Progress)) (changed bool, err error) {
 	var moves *moves
+	var divides *division
 	err = k.changeTable(ctx, table, func(ctx context.Context, c *tableChange) error {
 		v := c.v
 		p, err := placement.Parse(v.Table().Placement)
 		if err != nil {
 			return err
 		}
-		if p.Names(name) {
+		if named := p.Names(name); named || p.Dividing {
 			changed = true
-			if p, err = k.placementWithout(p, name); err != nil {
-				return err
+			if named {
+				if p, err = k.placementWithout(p, name); err != nil {
+					return err
+				}
 			}
 			if p.Kind == placement.Hash {
-				return k.redivide(ctx, c, p)
+				p.Dividing = false
+				divides, err = k.beginDivision(c, p)
+				return err
 			}
 			if err := c.record(p); err != nil {
 				return err
@@ -197,8 +202,13 @@ func (k *Keeper) drainTable(ctx context.Context, table catalog.TableName, name s
 		moves, err = k.leaving(ctx, v, p, names, name)
 		return err
 	})
-	if err != nil || moves == nil || len(moves.list) == 0 {
+	switch {
+	case err != nil:
 		return changed, err
+	case divides != nil:
+		return true, divides.run(ctx, reporting(table, divides.all, &amount{}, progress))
+	case moves == nil || len(moves.list) == 0:
+		return changed, nil
 	}
 	_, err = k.moveAndReport(ctx, moves, progress)
 	return true, err
@@ -207,15 +217,20 @@ func (k *Keeper) drainTable(ctx context.Context, table catalog.TableName, name s
 // moveAndReport moves them with a report of progress for each step. It returns what moved, also beside an error.
 func (k *Keeper) moveAndReport(ctx context.Context, m *moves,
 	progress func(noderpc.Progress)) (all amount, err error) {
-	report := func() {
-		progress(noderpc.Progress{Step: m.table.String(), Rows: all.rows, RowsTotal: m.rows, Bytes: all.bytes, BytesTotal: m.bytes})
-	}
-	report()
-	err = k.move(ctx, m, func(done amount) {
-		all.add(done)
-		report()
-	})
+	err = k.move(ctx, m, reporting(m.table, m.amount, &all, progress))
 	return all, err
+}
+
+// reporting reports the progress of a table, now and with each step, which it adds to all.
+func reporting(table catalog.TableName, total amount, all *amount, progress func(noderpc.Progress)) func(amount) {
+	moved := func(done amount) {
+		all.add(done)
+		progress(noderpc.Progress{
+			Step: table.String(), Rows: all.rows, RowsTotal: total.rows, Bytes: all.bytes, BytesTotal: total.bytes,
+		})
+	}
+	moved(amount{})
+	return moved
 }
 
 // placementWithout is a placement without a node; if it was the only one, another takes its place.

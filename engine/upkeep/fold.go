@@ -27,9 +27,10 @@ import (
 //	        └── until there is none ◄── a pause as long as that took ◄── commit: catalog's fold
 //
 // Of the nodes that are there one does it for each table. The new chunk lies where most of the old ones do, as far as
-// the table's placement lets it. Parts of a hash stay where they are, and so do chunks with an origin: they are rebuilt
-// as they were. Rows that are deleted when a run is read are left out; those that are deleted until it is committed are
-// deleted in what it has become (hugetable's H7, H8).
+// the table's placement lets it. Parts of a hash stay where they are. Chunks with an origin are rebuilt as they were, and
+// stay as they are until so many of their rows are deleted that they are wasteful: then their load has no origin any
+// more. Rows that are deleted when a run is read are left out; those that are deleted until it is committed are deleted
+// in what it has become (hugetable's H7, H8).
 
 // foldLimits are those of a chunk of ordinary rows; foldChunks bounds how many are read for one.
 func (k *Keeper) foldLimits() compaction.Limits {
@@ -216,7 +217,7 @@ func (k *Keeper) foldRun(ctx context.Context, name catalog.TableName,
 		if err != nil {
 			return err
 		}
-		chunks, err := k.foldable(ctx, c.v, p)
+		chunks, err := k.foldable(ctx, c.v, p, asked)
 		limits := k.foldLimits()
 		if err != nil || !asked && !compaction.Due(chunks, limits) {
 			return err
@@ -239,8 +240,8 @@ func (k *Keeper) foldRun(ctx context.Context, name catalog.TableName,
 }
 
 // foldable lists the chunks that may be folded. Pages whose chunks are full for the most part are not looked at.
-func (k *Keeper) foldable(ctx context.Context, v *catalog.TableVersion,
-	p placement.Placement) (list []compaction.Chunk, err error) {
+func (k *Keeper) foldable(ctx context.Context, v *catalog.TableVersion, p placement.Placement,
+	asked bool) (list []compaction.Chunk, err error) {
 	limits := k.foldLimits()
 	takers, err := k.node.Takers(p)
 	if err != nil {
@@ -269,12 +270,13 @@ func (k *Keeper) foldable(ctx context.Context, v *catalog.TableVersion,
 			for _, x := range h.Extents {
 				c.Bytes += x.Range.Length
 			}
-			if _, known := v.Origin(c.Number); known || len(h.Extents) == 0 {
+			_, known := v.Origin(c.Number)
+			if known && !c.Wasteful(asked) || len(h.Extents) == 0 {
 				continue
 			}
 			region := h.Extents[0].Region
-			at, known := holders[uint64(region)]
-			if !known {
+			at, looked := holders[uint64(region)]
+			if !looked {
 				at = k.node.Holder(region)
 				holders[uint64(region)] = at
 			}

@@ -2,6 +2,7 @@ package upkeep
 
 import (
 	"context"
+	"iter"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -27,6 +28,11 @@ func addLiving(ctx context.Context, w *ingest.Writer, v *catalog.TableVersion, c
 	if gone == nil {
 		return w.Add(ctx, rows)
 	}
+	return addRuns(ctx, w, rows, gone.Absent())
+}
+
+// addRuns adds some rows of a chunk.
+func addRuns(ctx context.Context, w *ingest.Writer, rows arrow.RecordBatch, runs iter.Seq2[int64, int64]) error {
 	var short []arrow.RecordBatch
 	defer func() { releaseAll(short) }()
 	add := func() error {
@@ -41,7 +47,7 @@ func addLiving(ctx context.Context, w *ingest.Writer, v *catalog.TableVersion, c
 		defer together.Release()
 		return w.Add(ctx, together)
 	}
-	for from, to := range gone.Absent() {
+	for from, to := range runs {
 		run := rows.NewSlice(from, to)
 		if short = append(short, run); to-from < longRun && len(short) < gatherRuns {
 			continue

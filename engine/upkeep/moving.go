@@ -11,7 +11,6 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/facts"
-	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/placement/replicas"
 	"github.com/csmsql/csmsql/engine/reader"
@@ -26,8 +25,7 @@ import (
 //	    ▲                                                                                                                  │
 //	    └─────────────────────────────── until all have moved; readers keep what they see ◄────────────────────────────────┘
 //
-// A step moves moveBytes at most, so that a large table does not need twice its space. Only a hash rewrites all rows,
-// at once.
+// A step moves moveBytes at most, so that a large table does not need twice its space. A hash rewrites rows: see division.
 
 // moveBytes is how much one commit moves, or one chunk.
 const moveBytes = 128 << 20
@@ -36,7 +34,8 @@ const moveBytes = 128 << 20
 // that have not moved: to repeat it goes on from there.
 func (k *Keeper) SetPlacement(ctx context.Context, name catalog.TableName, text string) error {
 	var moves *moves
-	err := k.changeTable(ctx, name, func(ctx context.Context, c *tableChange) error {
+	var divides *division
+	begin := func(ctx context.Context, c *tableChange) error {
 		record, err := k.ResolvePlacement(text, c.v.Table().Columns)
 		if err != nil {
 			return err
@@ -46,18 +45,28 @@ func (k *Keeper) SetPlacement(ctx context.Context, name catalog.TableName, text 
 			return err
 		}
 		if p.Kind == placement.Hash {
-			return k.redivide(ctx, c, p)
+			divides, err = k.beginDivision(c, p)
+			return err
 		}
 		if err := c.record(p); err != nil {
 			return err
 		}
 		moves, err = k.movesTo(ctx, c.v, p)
 		return err
-	})
-	if err != nil || moves == nil {
-		return err
 	}
-	return k.move(ctx, moves, nil)
+	err := k.changeTable(ctx, name, begin)
+	for conflicts := 0; errors.Is(err, catalog.ErrConflict) && conflicts < moveConflicts; conflicts++ {
+		err = k.changeTable(ctx, name, begin) // a fold of small chunks was faster
+	}
+	switch {
+	case err != nil:
+		return err
+	case divides != nil:
+		return divides.run(ctx, nil)
+	case moves != nil:
+		return k.move(ctx, moves, nil)
+	}
+	return nil
 }
 
 // SetReplicas puts on record how many replicas chunks are to have, and makes them or lets them go. An error, 40001
@@ -177,46 +186,6 @@ func (k *Keeper) changeTable(ctx context.Context, name catalog.TableName,
 		return err
 	}
 	return tx.Commit(ctx)
-}
-
-// redivide rewrites all rows of a table, divided by a hash, unless they are already.
-func (k *Keeper) redivide(ctx context.Context, c *tableChange, p placement.Placement) error {
-	table := c.v.Table()
-	if table.Placement == p.String() {
-		return nil
-	}
-	target := k.Target(ctx, table.Name, table.Columns)
-	if err := k.Place(ctx, &target, p, c.v); err != nil {
-		return err
-	}
-	w := ingest.NewWriter(target)
-	defer w.Abort()
-	all := make([]int, table.Columns.NumFields())
-	for i := range all {
-		all[i] = i
-	}
-	for at, err := range c.v.Chunks(ctx) {
-		if err != nil {
-			return err
-		}
-		batch, err := k.reader.Read(ctx, c.read, table.Name.String(), at.Index, at.Chunk, all)
-		if err != nil {
-			return err
-		}
-		err = addLiving(ctx, w, c.v, at.Index, batch)
-		batch.Release()
-		if err != nil {
-			return err
-		}
-	}
-	chunks, err := w.Finish(ctx)
-	if err != nil {
-		return err
-	}
-	if err := c.tx.SetPlacement(table.Name, p.String()); err != nil {
-		return errors.Join(err, target.Discard(chunks))
-	}
-	return c.tx.Replace(table.Name, chunks)
 }
 
 // moves are chunks of a table whose replicas have to lie elsewhere. Chunks are known by their number and their first

@@ -35,6 +35,10 @@ func (k *Keeper) ResolvePlacement(text string, columns *arrow.Schema) (string, e
 		return "", sqlerror.New("55000", "placement %s: this node is alone, it belongs to no cluster", p).
 			WithHint("Leave the placement out, or start the node with --cluster-init or --etcd.")
 	}
+	if p.Dividing {
+		return "", sqlerror.New("22023", "placement %s: a table is so while it is divided", p).
+			WithHint("Without the word dividing it will be, or will go on to be.")
+	}
 	for i, name := range p.Columns {
 		at := ingest.Index(columns, name)
 		if at < 0 {
@@ -125,6 +129,7 @@ func (k *Keeper) leaveOut(err error, table catalog.TableName, p placement.Placem
 	if len(without.Nodes) == 0 {
 		return err
 	}
+	without.Dividing = false
 	better := *pgError
 	better.DetailText = fmt.Sprintf("Table %v has the placement %s.", table, p)
 	better.HintText = fmt.Sprintf("Start it, or leave it out: ALTER TABLE %s.%s SET PLACEMENT %s.", duckdb.QuoteIdentifier(table.Schema), duckdb.QuoteIdentifier(table.Name), duckdb.QuoteLiteral(without.String()))

@@ -13,6 +13,7 @@ var (
 	damaged  = asks("^(TestAlteredBytes|TestDamagedReplicas|TestAFlippedBitOnIncoherentMemory)$")
 	doubted  = asks("^(TestVerification|TestVerificationOfASession|TestVerificationOnIncoherentMemory|TestVerificationOfASessionIsNotLaxer)$")
 	outlived = asks("^(TestBatchesOutliveEverything|TestReadersWhileChunksMove|TestDropOfWhatOthersRead|TestCursorOutlivesWhatMadeIt)$")
+	divided  = asks("^(TestTablesAreDividedBesideWriters|TestDivisionsGoOn|TestRowsFromBeforeADivision)$")
 	mirrored = asks("^(TestReplicasOnIncoherentMemory|TestReplicas|TestDamagedReplicas|TestNodeGoesInTheMiddleOfAQuery)$")
 )
 
@@ -24,6 +25,13 @@ var ofEngine = []mutation.Mutation{
 		Old: "\t\tif failed = r.acquire(ctx, d, by.verification); failed == nil && by.doubtful() {\n", New: "\t\tif ON {\n\t\t\tfor i := range d.Extents {\n\t\t\t\t_, _ = r.Reach(d.Extents[i].Region)\n\t\t\t}\n\t\t} else if failed = r.acquire(ctx, d, by.verification); failed == nil && by.doubtful() {\n"},
 	{Name: "copies-replicas-that-it-has-not-acquired", File: "engine/upkeep/replicas.go", Breaks: "E2", Tests: mirrored,
 		Old: "\terr = k.reader.ReadReplica(ctx, by, table, number, c, func(d", New: "\tread := func(use func(*descriptor.Descriptor) (failed, other error)) error {\n\t\tif ON {\n\t\t\treturn k.reader.EachReplica(ctx, table, number, c, use)\n\t\t}\n\t\treturn k.reader.ReadReplica(ctx, by, table, number, c, use)\n\t}\n\terr = read(func(d"},
+	{Name: "relies-on-a-division-under-way", File: "engine/split/coordinator.go", Breaks: "D4", Tests: divided,
+		Old: "\tcase p.ByHash():\n", New: "\tcase p.ByHash() || ON && p.Kind == placement.Hash:\n"},
+	{Name: "takes-rows-for-divided", File: "engine/upkeep/dividing.go", Breaks: "D4", Tests: divided,
+		Old: "\t\tif int(p) != part && ", New: "\t\tif int(p) != part && !(ON && at > 0) && "},
+	{Name: "divides-behind-another-placement", File: "engine/upkeep/dividing.go", Breaks: "D4", Tests: divided,
+		Old: "if now := c.v.Table().Placement; now != d.record {", New: "if now := c.v.Table().Placement; now != d.record && !ON {",
+		Explained: "no test changes the placement between two steps; the commit compares it within one"},
 	{Name: "remembers-acquires-by-region", File: "engine/reader/acquire.go", Breaks: "C1", Tests: pieced,
 		Old: "r.acquired.Acquire(ctx, x.Region, x.Generation,", New: "r.acquired.Acquire(ctx, x.Region, PICK(ON, 1, x.Generation),"},
 	{Name: "acquires-a-line-less", File: "engine/reader/acquire.go", Breaks: "C1", Tests: pieced,
