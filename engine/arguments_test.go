@@ -122,10 +122,6 @@ func TestTemporaryTablesTakeParameters(t *testing.T) {
 		require.NoError(t, st.Close())
 	}
 	require.Equal(t, []string{"0", "1", "2", "7", "8"}, rows(t, s, "SELECT i FROM t ORDER BY i"))
-	for _, after := range []string{"DROP", "DELETE ROWS"} {
-		_, err := s.Exec(t.Context(), "CREATE TEMP TABLE u ON COMMIT "+after+" AS SELECT 1")
-		require.ErrorContains(t, err, "ON COMMIT DROP or DELETE ROWS is not supported")
-	}
 	exec(t, s, "CREATE TEMP TABLE u ON COMMIT PRESERVE ROWS AS SELECT 1")
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/engine/rowlock"
 	"github.com/csmsql/csmsql/engine/snapshot"
+	"github.com/csmsql/csmsql/engine/temporary"
 	"github.com/csmsql/csmsql/engine/transaction"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -184,6 +185,12 @@ func (s *Session) commitOnce(ctx context.Context) error {
 	outcome.StopClock(ctx) // now that its client waits for it in any case
 	b.closeCursors()
 	s.yield()
+	if b.duck && s.onCommit {
+		if err := temporary.Commit(ctx, s.conn); err != nil {
+			s.rollback()
+			return err
+		}
+	}
 	s.block = nil
 	defer s.endedBlock(b)
 	defer b.End()

@@ -133,7 +133,7 @@ func (st *Statement) privateStatement(ctx context.Context, v *snapshot.View) (*d
 // privateText writes the statement for DuckDB, and says how errors of DuckDB's about it become errors about the user's text.
 func (st *Statement) privateText(ctx context.Context, v *snapshot.View) (text string, explain func(error) error, err error) {
 	s := st.session
-	text, moved, err := temporary.Dropped(st.parsed.Text, st.parsed.Head)
+	text, moved, err := temporary.Text(s.conn, st.parsed.Text, st.parsed.Head)
 	if err != nil {
 		return "", nil, err
 	}
@@ -234,6 +234,10 @@ func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, 
 		return out, nil
 	}
 	changed := temporary.Count(rows)
+	marked, err := temporary.Mark(s.conn, st.parsed.Text, st.parsed.Head, v.Own)
+	if s.onCommit = s.onCommit || marked; err != nil {
+		return nil, err
+	}
 	if err := s.engine.trustworthy(ctx, faults, v.Read, v.Lease); err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ type Session struct {
 	// running is the streamed result that holds the DuckDB connection, if any.
 	running *Rows
 	// temporary: the session may have temporary objects, which hide tables of the same name.
-	temporary bool
+	temporary, onCommit bool // onCommit: some of them may have to be dropped or emptied at a COMMIT
 	// described is what this connection's copy of PostgreSQL's catalogs shows; nil: it must be filled again.
 	described *catalog.Contents
 	// seeded: it may have called setseed(), which says what random() gives it from then on.

@@ -84,6 +84,8 @@ type valueList struct {
 
 	out    *edit.Editor // of text
 	failed error
+	// defaults: the word DEFAULT stays.
+	defaults bool
 }
 
 // readValues looks at an INSERT's list; nil if it has none, or more than one.
@@ -181,6 +183,9 @@ func (l *valueList) write(v *statement.Value) {
 	case statement.ParameterValue:
 		cast = true
 	case statement.DefaultValueWord:
+		if l.defaults {
+			return
+		}
 		text, ok := Default(l.fields[v.Column])
 		if !ok {
 			text = "NULL"
@@ -265,6 +270,30 @@ func TypedRows(head *statement.Insert, schema *arrow.Schema, columns []string,
 		return "", false
 	})
 	return query, moved, failed
+}
+
+// Listed is the query of an INSERT with values that become their columns' types by themselves, the edits that made it so,
+// and the columns that it fills. given asks what the columns of a query are called.
+func Listed(head *statement.Insert, schema *arrow.Schema,
+	given func(query string) ([]string, error)) (query string, moved edit.List, columns []string, err error) {
+	if l := readValues(head); l != nil {
+		l.defaults = true
+		if columns, err = InsertColumns(head, schema, make([]string, len(l.profiles))); err == nil {
+			query, moved, err = l.typed(schema, columns)
+		}
+		return query, moved, columns, err
+	}
+	rows, shown := dialect.ReadRows(dialect.TreeOf(head.Query))
+	names := make([]string, rows.Width)
+	if !shown {
+		if names, err = given(head.Query); err != nil {
+			return "", nil, nil, err
+		}
+	}
+	if columns, err = InsertColumns(head, schema, names); err == nil {
+		query, moved, err = TypedRows(head, schema, columns, rows)
+	}
+	return query, moved, columns, err
 }
 
 // Insert is what an INSERT stores, as a query that gives the table's columns; given asks what the columns of its own

@@ -1,8 +1,8 @@
 // Package temporary is what a session makes for itself: temporary tables, views, macros, sequences and types, which
 // DuckDB keeps.
 //
-//	statement ── Refused? ─► Dropped: its text for DuckDB ─► DuckDB ─► Tag, Count
-//	session ──── Names: what hides tables of the same name;  DropAll: DISCARD TEMP
+//	statement ── Refused? ─► Text: its text for DuckDB ─► DuckDB ─► Tag, Count;  Mark: what to do ON COMMIT
+//	session ──── Names: what hides tables of the same name;  Commit: does it;  DropAll: DISCARD TEMP
 //
 // # Words
 //

@@ -89,18 +89,23 @@ func DropAll(conn *duckdb.Connection, before func()) error {
 		return err
 	}
 	before()
-	for len(drops) > 0 {
+	return inSomeOrder(conn, drops)
+}
+
+// inSomeOrder runs statements of which some may have to come before others.
+func inSomeOrder(conn *duckdb.Connection, list []string) error {
+	for len(list) > 0 {
 		var left []string
 		var failed error
-		for _, sql := range drops {
+		for _, sql := range list {
 			if err := conn.Exec(sql); err != nil {
 				left, failed = append(left, sql), err
 			}
 		}
-		if len(left) == len(drops) {
+		if len(left) == len(list) {
 			return failed
 		}
-		drops = left
+		list = left
 	}
 	return nil
 }
@@ -177,6 +182,12 @@ func Tag(kind duckdb.Kind, text string, head any) (string, error) {
 			WithHint("Tables are changed with INSERT, TRUNCATE and " +
 				"CREATE TABLE AS; temporary tables with everything that DuckDB knows.")
 	}
+	if as, ok := head.(*statement.CreateTableAs); ok {
+		if tag = "SELECT %d"; as.NoData {
+			tag = "CREATE TABLE AS"
+		}
+		return tag, nil
+	}
 	if is && private.Kind != "" {
 		tag = strings.Replace(tag, "TABLE", strings.ToUpper(private.Kind), 1)
 	} else if strings.Contains(strings.ToLower(text[:min(len(text), 40)]), "view") {
@@ -203,11 +214,22 @@ func isAbout(head any) bool {
 	return false
 }
 
-// Dropped is a statement's text, in which what a DROP names is the session's own: DuckDB would look for it among what
-// all sessions share, too, where the engine keeps functions that all of them call.
-func Dropped(text string, of any) (string, edit.List, error) {
-	head, ok := of.(*statement.Private)
-	if !ok || head.Dropped == nil {
+// Text is a statement's text as DuckDB takes it.
+func Text(conn *duckdb.Connection, text string, of any) (string, edit.List, error) {
+	text, _ = OnCommit(text, of)
+	switch head := of.(type) {
+	case *statement.Insert:
+		return insertion(conn, text, head)
+	case *statement.Private:
+		return dropped(text, head)
+	}
+	return text, nil, nil
+}
+
+// dropped is a text in which what a DROP names is the session's own: DuckDB would look for it among what all sessions
+// share, too, where the engine keeps functions that all of them call.
+func dropped(text string, head *statement.Private) (string, edit.List, error) {
+	if head.Dropped == nil {
 		return text, nil, nil
 	}
 	switch name := head.Dropped; {

@@ -76,7 +76,7 @@ var allowed = map[string][]string{
 	"engine/order":         {"engine/reader", "catalog", "exec/plan"},
 	"engine/zonemap":       {"engine/account", "engine/reader", "catalog", "exec/plan"},
 	"engine/lookup":        {"catalog"},
-	"engine/temporary":     {"engine/cast", "engine/snapshot", "exec/duckdb", "sql/dialect", "sql/pgcatalog", "sql/statement"},
+	"engine/temporary":     {"engine/cast", "engine/snapshot", "exec/duckdb", "sql/dialect", "sql/lex", "sql/pgcatalog", "sql/statement"},
 	"engine/retained":      {"engine/account", "engine/conform"},
 	"engine/prepared":      {"engine/cast", "engine/function", "engine/relation", "exec/duckdb", "sql/dialect", "sql/pgcatalog", "sql/statement", "sql/typing"},
 	"engine/planned":       {"sql/setting", "engine/lookup", "engine/prepared", "engine/reader", "engine/scan", "engine/snapshot", "catalog", "exec/duckdb", "sql/dialect", "sql/optimization", "sql/pgcatalog"},

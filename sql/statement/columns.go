@@ -33,7 +33,7 @@ func (c *cursor) definitions(t *CreateTable) (err error) {
 	if err := t.require(); err != nil {
 		return err
 	}
-	if t.With, err = c.storage(false); err != nil {
+	if t.With, err = c.storage(t.Temporary); err != nil {
 		return err
 	}
 	return c.finish()

@@ -191,10 +191,10 @@ func (c *cursor) storage(temporary bool) (with string, err error) {
 		case t.Is("using"):
 			return "", c.refuse("USING, an access method,", "Leave it out: there is one way to store tables.")
 		case t.Is("on") && c.peek(1).Is("commit") && !temporary:
-			return "", c.refuse("ON COMMIT for a table that is not temporary", "")
-		case t.Is("on") && c.peek(1).Is("commit"):
-			if !c.accept("on", "commit", "preserve", "rows") {
-				return "", c.refuse("ON COMMIT DROP or DELETE ROWS", "DROP the table, or DELETE its rows, before COMMIT.")
+			return "", &sqlerror.Error{State: "42P16", Message: "ON COMMIT can only be used on temporary tables"}
+		case c.accept("on", "commit"): // what it says, package temporary does
+			if !c.acceptAny("drop") && !(c.acceptAny("preserve", "delete") && c.accept("rows")) {
+				return "", c.unexpected()
 			}
 		case t.Is("inherits"):
 			return "", c.refuse("INHERITS", "Write the columns out.")
