@@ -80,3 +80,21 @@ func TestOnlyWhatWasLookedAtIsSealed(t *testing.T) {
 	require.NotEqual(t, coherence.ActionVerify, list[0].Kind)
 	require.Equal(t, coherence.Sealed, core.View(1).State)
 }
+
+// C4: what a grant keeps when it shrinks is its beginning. A report of anything else changes nothing.
+func TestAGrantShrinksAtItsEnd(t *testing.T) {
+	pages := func(first, n int64) memregion.Range {
+		return memregion.Range{Offset: first * memregion.PageSize, Length: n * memregion.PageSize}
+	}
+	core, err := coherence.NewCore(coherence.CoreConfig{Class: coherence.Incoherent, Home: "home", First: 1, Unreserved: true})
+	require.NoError(t, err)
+	steps(t, core, coherence.Event{Kind: coherence.EventGrant, Owner: "t", Domain: "alpha", Range: pages(2, 4)})
+	for _, r := range []memregion.Range{pages(3, 1), pages(3, 3), pages(5, 1), pages(1, 2), pages(1, 5), pages(2, 5), pages(6, 1)} {
+		before := core.Census()
+		_, err := core.Step(coherence.Event{Kind: coherence.EventShrunk, Generation: 1, Range: r})
+		require.ErrorIs(t, err, coherence.ErrInput, "%v", r)
+		require.Equal(t, before, core.Census())
+	}
+	steps(t, core, coherence.Event{Kind: coherence.EventShrunk, Generation: 1, Range: pages(2, 2)})
+	steps(t, core, coherence.Event{Kind: coherence.EventGrant, Owner: "t", Domain: "alpha", Range: pages(4, 2)}) // that is free
+}

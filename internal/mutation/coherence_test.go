@@ -10,7 +10,7 @@ func coherently(pattern string) mutation.Tests {
 var (
 	// simulated runs the drivers over memory that is not coherent.
 	simulated = coherently("^TestProtocolHoldsOnIncoherentMemory$")
-	twins     = coherently("^(TestPinsOfADomainEndTogether|TestAPinThatFailsHoldsNothing|TestOnlyWhatWasLookedAtIsSealed|TestCoreAgreesWithItsTwin|TestHostileEventsAreRefused)$")
+	twins     = coherently("^(TestPinsOfADomainEndTogether|TestAPinThatFailsHoldsNothing|TestAGrantShrinksAtItsEnd|TestOnlyWhatWasLookedAtIsSealed|TestCoreAgreesWithItsTwin|TestHostileEventsAreRefused)$")
 	homes     = coherently("^(TestOneGenerationFromGrantToFree|TestPublishIsAllOrNothing|TestReservesGenerationsBeforeUse|TestShrinkFlushesTheTailBeforeItGoes|TestDurableRegionsSyncBeforePublish|TestExpiredDomainLetsGoOfEverything|TestFailedStepsChangeNothing|TestForeignWriterIsDrivenByMessages|TestReservationIsOnRecordFirst)$")
 	reading   = coherently("^(TestAcquireFlushesOncePerWriting|TestMismatchIsTriedAgainAndBounded|TestConcurrentFirstUsesAreOne|TestALeadersCancellationIsItsOwn|TestAPanicInVerifyLeavesNoWaiter|TestForgottenWhileAcquiring|TestShed|TestInvalidatedIsVerifiedAgain|TestTheLendersReaderForgetsWhatIsOver|TestAReaderWithoutReleasesIsBounded)$")
 	own       = coherently("^(TestOwnWritersFlushBeforeTheyReport|TestOwnGrantsTouch)$")
