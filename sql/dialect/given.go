@@ -60,6 +60,10 @@ func Given(users *lex.Text, in string) (*lex.Text, Written, error) {
 	w.Given, w.Edits = versions, w.Edits.Then(made)
 	read = next(read, versions)
 	if in == PostgresName {
+		made := edit.List(nil)
+		if w.Given, made = intoTable(read); made != nil {
+			w.Edits, read = w.Edits.Then(made), next(read, w.Given)
+		}
 		translated, made, err := Postgres(read)
 		if err != nil {
 			return nil, Written{}, w.Place(err)
