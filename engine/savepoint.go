@@ -158,7 +158,7 @@ func (b *block) readSince(p *savepoint) bool {
 
 // rollbackDuckTo makes DuckDB's transaction usable again.
 func (s *Session) rollbackDuckTo(b *block, p *savepoint) error {
-	aborted := s.conn.Exec("SELECT 1") != nil
+	aborted := s.conn.Aborted()
 	switch {
 	case b.temporary > p.temporary:
 		return sqlerror.New("0A000", "cannot roll back to savepoint %q: temporary objects were changed since", p.name).

@@ -191,7 +191,8 @@ func (s *Statement) lost(ctx context.Context) error {
 const stateAborted = "25P02"
 
 // Aborted reports whether an error has aborted the transaction that the connection is in. DuckDB forgives what is wrong
-// with a text, and not a constant that has no value, which it finds while it plans.
+// with a text, and not a constant that has no value, which it finds while it plans. That there is no memory for another
+// statement says nothing of the transaction.
 func (c *Connection) Aborted() bool {
 	var e *Error
 	return errors.As(c.Exec("SELECT 1"), &e) && e.State == stateAborted
@@ -206,7 +207,7 @@ func (s *Statement) againInAnother(ctx context.Context) error {
 		return nil // that is not what went wrong
 	}
 	failed := s.again(ctx)
-	if c.Exec("SELECT 1") == nil { // it was not prepared, or did not fail
+	if !c.Aborted() { // it was not prepared, or did not fail
 		_ = c.Exec("SELECT error('aborted') FROM range(1)")
 	}
 	return failed
