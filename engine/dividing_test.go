@@ -121,7 +121,7 @@ func TestDivisionsGoOn(t *testing.T) {
 	c := newCluster(t, 3)
 	s, writer := c.session(0), c.session(1)
 	exec(t, s, "CREATE TABLE t WITH (retained_versions = 100) AS "+fmt.Sprintf(someRows, 0, 3000))
-	exec(t, writer, "INSERT INTO t "+fmt.Sprintf(someRows, 3000, 6000))
+	exec(t, writer, "INSERT INTO t "+fmt.Sprintf(someRows, 0, 3000)) // the same on two nodes
 	want := sumOf(t, s, "t")
 	former := rows(t, s, "SELECT max(version) FROM csm.versions WHERE name = 't'")[0]
 	// divide ends a division after so many steps, whose first two attempts are in another session's way.
@@ -135,7 +135,8 @@ func TestDivisionsGoOn(t *testing.T) {
 				if attempts++; attempts <= 2 {
 					exec(t, writer, fmt.Sprintf("UPDATE t SET b = b WHERE a %% 1000 = %d", attempts))
 					exec(t, writer, fmt.Sprintf("DELETE FROM t WHERE a = %d", 10+attempts))
-					exec(t, writer, "INSERT INTO t "+fmt.Sprintf(someRows, 10+attempts, 11+attempts))
+					again := fmt.Sprintf(someRows, 10+attempts, 11+attempts)
+					exec(t, writer, "INSERT INTO t "+again+" UNION ALL "+again)
 				}
 			case faults.MoveStep:
 				if steps++; steps >= after && attempts > 2 {
