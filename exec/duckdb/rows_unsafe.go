@@ -190,9 +190,8 @@ func (s *Statement) lost(ctx context.Context) error {
 // stateAborted is the SQLSTATE of every statement in a transaction of DuckDB in which one has failed.
 const stateAborted = "25P02"
 
-// Aborted reports whether an error has aborted the transaction that the connection is in. DuckDB forgives what is wrong
-// with a text, and not a constant that has no value, which it finds while it plans. That there is no memory for another
-// statement says nothing of the transaction.
+// Aborted reports whether an error has aborted the transaction that the connection is in: not that there is no memory
+// now. DuckDB forgives what is wrong with a text, and not a constant without a value, which it finds while it plans.
 func (c *Connection) Aborted() bool {
 	var e *Error
 	return errors.As(c.Exec("SELECT 1"), &e) && e.State == stateAborted
