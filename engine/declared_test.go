@@ -62,7 +62,6 @@ func TestClausesThatAreNotKept(t *testing.T) {
 		"CREATE TABLE t (a int) TABLESPACE fast":                 "TABLESPACE",
 		"CREATE TABLE t TABLESPACE fast AS SELECT 1 AS a":        "TABLESPACE",
 		"CREATE TABLE t (a int) USING columnar":                  "USING",
-		"CREATE TABLE t (a int) ON COMMIT DROP":                  "ON COMMIT",
 		"CREATE TABLE t (a int) INHERITS (p)":                    "INHERITS",
 		"CREATE TABLE t (a int) PARTITION BY RANGE (a)":          "PARTITION BY",
 		"CREATE TABLE t PARTITION OF p DEFAULT":                  "PARTITION",
