@@ -214,3 +214,38 @@ func TestRowsFromBeforeADivision(t *testing.T) {
 	require.Equal(t, []string{"1000"}, rows(t, s, "SELECT count(*) FROM t"))
 	c.requireSpace()
 }
+
+// Another placement ends a division: it says so, and changes nothing any more. Rows of which nothing is stored have a part
+// of the hash, too, and a table without rows is divided at once.
+func TestAPlacementDuringADivision(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2)
+	s, other := c.session(0), c.session(1)
+	exec(t, s, "CREATE TABLE t AS "+fmt.Sprintf(someRows, 0, 1000))
+	want, once := sumOf(t, s, "t"), false
+	c.onFault(func(_ int, point faults.Point) {
+		if point == faults.MoveStep && !once {
+			once = true
+			exec(t, other, "ALTER TABLE t SET PLACEMENT 'node(n1)'")
+		}
+	})
+	_, err := s.Exec(t.Context(), "ALTER TABLE t SET PLACEMENT 'hash(a)'")
+	c.onFault(nil)
+	requireRefused(t, "55000", err)
+	require.ErrorContains(t, err, "became node(n1) while it was divided")
+	require.Equal(t, want, sumOf(t, s, "t"))
+	require.Equal(t, []string{"node(n1)"}, rows(t, s, "SELECT placement FROM csm.tables WHERE name = 't'"))
+
+	exec(t, s, "CREATE TABLE nothing(a INTEGER, b VARCHAR)")
+	exec(t, s, "ALTER TABLE nothing SET PLACEMENT 'hash(a)'")
+	requireDivided(t, c, "nothing", "a", "hash(a) on (n0, n1)")
+	exec(t, s, "ALTER TABLE nothing SET PLACEMENT 'local'")
+	exec(t, s, "INSERT INTO nothing SELECT NULL, NULL FROM range(100)")
+	exec(t, s, "INSERT INTO nothing SELECT nullif(range % 2, 0) * range, NULL FROM range(100)")
+	exec(t, s, "ALTER TABLE nothing SET PLACEMENT 'hash(a)'")
+	requireDivided(t, c, "nothing", "a", "hash(a) on (n0, n1)")
+	exec(t, s, "ALTER TABLE nothing SET PLACEMENT 'hash(b)'")
+	requireDivided(t, c, "nothing", "a", "hash(b) on (n0, n1)")
+	require.Equal(t, []string{"200|50"}, rows(t, s, "SELECT count(*), count(a) FROM nothing"))
+	c.requireSpace()
+}

@@ -30,7 +30,8 @@ func (v *Version) commutes(base *Version) bool {
 func (v *Version) onlyPlaces(base, current *Version) bool {
 	declared := v.table
 	declared.Placement = base.table.Placement
-	return v.committed() && v.numbering == base.numbering && current.numbering == base.numbering && declared.same(&base.table)
+	return v.committed() && v.numbering == base.numbering && current.numbering == base.numbering &&
+		declared.same(&base.table)
 }
 
 // Rebase does to current what was done to base to get this version (H5). Base is a committed version, current a later

@@ -69,7 +69,7 @@ func Mark(conn *duckdb.Connection, text string, head any, own snapshot.Temporary
 	case *statement.CreateTableAs:
 		name, exists = head.Name, head.IfNotExists
 	}
-	if action == "" || exists && own[strings.ToLower(name.Name)] {
+	if action == "" || exists && own.Has(name.Name) {
 		return false, nil
 	}
 	return true, conn.Exec("COMMENT ON TABLE " + Qualified(name.Name) + " IS '" + marked + action + "'")

@@ -117,8 +117,8 @@ func (d *division) step(ctx context.Context) (over bool, did amount, err error) 
 	})
 	if err == nil {
 		for _, chunk := range made {
-			for _, id := range firstsOf(chunk)[:1] {
-				d.right[id] = true
+			if ids := chunk.Extents(); len(ids) > 0 { // rows of nothing but NULLs may have no bytes
+				d.right[ids[0]] = true
 			}
 		}
 	}

@@ -15,8 +15,8 @@
 // # Words
 //
 // A Keeper is a node's. A move is a chunk whose replicas have to lie elsewhere; a step is what one commit moves. A
-// division writes rows where a hash says. A chunk is lost when none of its replicas can be read, and given up when they are not waited for any more. A source is
-// where rows came from, as it is on record (package lineage).
+// division writes rows where a hash says. A chunk is lost when none of its replicas can be read, and given up when they
+// are not waited for any more. A source is where rows came from, as it is on record (package lineage).
 //
 // # Invariants
 //
