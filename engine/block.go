@@ -112,13 +112,8 @@ func (s *Session) begin(asked statement.Modes) error {
 
 // chain begins a transaction with the modes of the one that has just ended.
 func (s *Session) chain(m configuration.Modes) error {
-	b := s.newBlock(false)
-	b.modes, b.modesSet = m, m != b.modes
-	s.block = b
-	if !b.modesSet {
-		return nil
-	}
-	err := s.identify()
+	s.block = s.newBlock(false)
+	err := s.takeModes(s.block, m)
 	if err != nil {
 		s.rollback()
 	}
@@ -429,13 +424,19 @@ func (s *Session) setCharacteristics(asked statement.Modes) error {
 
 // changeModes gives a block other modes, as far as it is not too late for them.
 func (s *Session) changeModes(b *block, asked statement.Modes) error {
-	m, err := b.modes.Changed(asked, b.Looked())
-	if err != nil || m == b.modes {
+	m, err := b.modes.Changed(asked, b.Looked(), len(b.savepoints) > 0)
+	if err != nil {
 		return err
 	}
-	b.modes = m
+	return s.takeModes(b, m)
+}
+
+func (s *Session) takeModes(b *block, m configuration.Modes) error {
+	if m == b.modes {
+		return nil
+	}
 	s.yield()
-	b.modesSet = true
+	b.modes, b.modesSet = m, true
 	return s.identify()
 }
 

@@ -55,12 +55,9 @@ func (s *Session) savepoint(name string) error {
 		return err
 	}
 	p := savepoint{
-		bytes: bytes, name: name, settings: s.settings.Clone(), modes: b.modes, before: b.before, after: b.after, cursors: make(map[*sqlCursor]bool, len(b.cursors)),
-		started: b.started, temporary: b.temporary, said: s.listening.Said(),
-	}
-	if b.after != nil { // it changes with plain SET
-		after := b.after.Clone()
-		p.after = &after
+		bytes: bytes, name: name, settings: s.settings.Clone(), modes: b.modes, before: b.before,
+		after:   b.after.Kept(), // it changes with plain SET
+		cursors: make(map[*sqlCursor]bool, len(b.cursors)), started: b.started, temporary: b.temporary, said: s.listening.Said(),
 	}
 	for _, c := range b.cursors {
 		p.cursors[c] = true
@@ -89,8 +86,10 @@ func (s *Session) releaseSavepoint(name string) error {
 	if err != nil {
 		return err
 	}
+	m := b.modes
+	m.ReadOnly = b.savepoints[i].modes.ReadOnly // READ ONLY that was asked for since ends with it, as in PostgreSQL
 	s.dropSavepoints(b, i)
-	return nil
+	return s.takeModes(b, m)
 }
 
 // rollbackTo brings the block back to a savepoint, which stays. An error leaves the block failed.
@@ -113,11 +112,7 @@ func (s *Session) rollbackTo(name string) error {
 	if err := b.BackTo(i, b.readSince(p)); err != nil {
 		return err
 	}
-	b.before, b.after = p.before, p.after
-	if p.after != nil { // as above: the savepoint keeps its own
-		after := p.after.Clone()
-		b.after = &after
-	}
+	b.before, b.after = p.before, p.after.Kept() // as above: the savepoint has its own
 	modes := b.modes
 	b.modes = p.modes
 	if !s.settings.Equal(p.settings) || modes != p.modes {

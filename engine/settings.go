@@ -117,12 +117,10 @@ func (s *Session) keepSettings(local bool) {
 		return
 	}
 	if b.before == nil {
-		before := s.settings.Clone()
-		b.before = &before
+		b.before = s.settings.Kept()
 	}
 	if local && b.after == nil {
-		after := s.settings.Clone()
-		b.after = &after
+		b.after = s.settings.Kept()
 	}
 }
 

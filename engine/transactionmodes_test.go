@@ -56,7 +56,6 @@ func TestTransactionModes(t *testing.T) {
 	require.Equal(t, "read committed off off", modes())
 
 	exec(t, s, "CREATE TABLE t AS SELECT 1 AS a")
-	exec(t, s, "BEGIN READ ONLY; SELECT * FROM t")
 	for sql, want := range map[string]string{
 		"SET TRANSACTION ISOLATION LEVEL SERIALIZABLE":            "25001 SET TRANSACTION ISOLATION LEVEL must be called before any query",
 		"SET TRANSACTION READ WRITE":                              "25001 transaction read-write mode must be set before any query",
@@ -65,11 +64,15 @@ func TestTransactionModes(t *testing.T) {
 		"SET TRANSACTION DEFERRABLE":                              "25001 SET TRANSACTION [NOT] DEFERRABLE must be called before any query",
 		"SELECT set_config('transaction_read_only', 'off', true)": "25001 transaction read-write mode must be set before any query",
 	} {
-		exec(t, s, "SAVEPOINT a")
+		exec(t, s, "BEGIN READ ONLY; SELECT * FROM t")
 		require.Equal(t, want, errorOf(s, sql))
-		exec(t, s, "ROLLBACK TO a")
+		exec(t, s, "ROLLBACK")
 	}
-	exec(t, s, "ROLLBACK; BEGIN; SELECT * FROM t; SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SAVEPOINT b; SET TRANSACTION READ ONLY")
+	exec(t, s, "BEGIN; SAVEPOINT a; SET TRANSACTION READ ONLY")
+	require.Equal(t, "read committed on off", modes())
+	exec(t, s, "RELEASE a")
+	require.Equal(t, "read committed off off", modes())
+	exec(t, s, "INSERT INTO t VALUES (9); ROLLBACK; BEGIN; SELECT * FROM t; SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SAVEPOINT b; SET TRANSACTION READ ONLY")
 	require.Equal(t, "25006 cannot execute INSERT in a read-only transaction", errorOf(s, "INSERT INTO t VALUES (2)"))
 	exec(t, s, "ROLLBACK TO b")
 	require.Equal(t, "read committed off off", modes())

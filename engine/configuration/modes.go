@@ -120,8 +120,8 @@ func Characteristics(asked statement.Modes) (list []*statement.Set) {
 	return list
 }
 
-// Changed are the modes with what is asked for. late: the transaction has taken its snapshot.
-func (before Modes) Changed(asked statement.Modes, late bool) (Modes, error) {
+// Changed are the modes with what is asked for. late: the transaction has taken its snapshot; below: it has savepoints.
+func (before Modes) Changed(asked statement.Modes, late, below bool) (Modes, error) {
 	m := before
 	if asked.Isolation != "" {
 		m.Isolation = asked.Isolation
@@ -132,13 +132,20 @@ func (before Modes) Changed(asked statement.Modes, late bool) (Modes, error) {
 	if asked.Deferrable || asked.NotDeferrable {
 		m.Deferrable = asked.Deferrable
 	}
+	refused := func(words string) (Modes, error) { return before, sqlerror.New("25001", "%s", words) }
 	switch {
 	case late && m.Isolation != before.Isolation:
-		return before, sqlerror.New("25001", "SET TRANSACTION ISOLATION LEVEL must be called before any query")
+		return refused("SET TRANSACTION ISOLATION LEVEL must be called before any query")
+	case below && m.Isolation != before.Isolation:
+		return refused("SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction")
+	case below && before.ReadOnly && !m.ReadOnly:
+		return refused("cannot set transaction read-write mode inside a read-only transaction")
 	case late && before.ReadOnly && !m.ReadOnly:
-		return before, sqlerror.New("25001", "transaction read-write mode must be set before any query")
-	case late && m.Deferrable != before.Deferrable:
-		return before, sqlerror.New("25001", "SET TRANSACTION [NOT] DEFERRABLE must be called before any query")
+		return refused("transaction read-write mode must be set before any query")
+	case below && (asked.Deferrable || asked.NotDeferrable):
+		return refused("SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction")
+	case late && (asked.Deferrable || asked.NotDeferrable):
+		return refused("SET TRANSACTION [NOT] DEFERRABLE must be called before any query")
 	case asked.Deferrable && !(m.Serializable() && m.ReadOnly):
 		return before, sqlerror.New("0A000", "DEFERRABLE means nothing to a transaction that is not SERIALIZABLE READ ONLY").
 			WithHint("Leave it out, or write ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE.")

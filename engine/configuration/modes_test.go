@@ -10,7 +10,7 @@ import (
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// What SET TRANSACTION may change depends on whether the transaction has its snapshot.
+// What SET TRANSACTION may change depends on whether the transaction has its snapshot, and savepoints.
 func TestModesChanged(t *testing.T) {
 	type modes = configuration.Modes
 	const serializable, repeatable = "serializable", "repeatable read"
@@ -37,8 +37,9 @@ func TestModesChanged(t *testing.T) {
 		{"deferrable without meaning", modes{}, statement.Modes{Deferrable: true}, false, modes{}, "0A000"},
 		{"not deferrable", modes{Isolation: serializable, ReadOnly: true, Deferrable: true}, statement.Modes{NotDeferrable: true}, false,
 			modes{Isolation: serializable, ReadOnly: true}, ""},
+		{"not deferrable late", modes{}, statement.Modes{NotDeferrable: true}, true, modes{}, "25001"},
 	} {
-		got, err := c.before.Changed(c.asked, c.late)
+		got, err := c.before.Changed(c.asked, c.late, false)
 		require.Equal(t, c.want, got, c.what)
 		if c.state == "" {
 			require.NoError(t, err, c.what)
@@ -47,5 +48,22 @@ func TestModesChanged(t *testing.T) {
 		var failure interface{ SQLState() string }
 		require.True(t, errors.As(err, &failure), c.what)
 		require.Equal(t, c.state, failure.SQLState(), c.what)
+	}
+	for _, c := range []struct {
+		what          string
+		before, asked statement.Modes
+		refused       bool
+	}{
+		{"level", statement.Modes{}, statement.Modes{Isolation: serializable}, true},
+		{"the same level", statement.Modes{Isolation: serializable}, statement.Modes{Isolation: serializable}, false},
+		{"read only", statement.Modes{}, statement.Modes{ReadOnly: true}, false},
+		{"read write of one that is", statement.Modes{}, statement.Modes{ReadWrite: true}, false},
+		{"read write", statement.Modes{ReadOnly: true}, statement.Modes{ReadWrite: true}, true},
+		{"not deferrable", statement.Modes{}, statement.Modes{NotDeferrable: true}, true},
+	} {
+		before, err := modes{}.Changed(c.before, false, false)
+		require.NoError(t, err)
+		_, err = before.Changed(c.asked, false, true)
+		require.Equal(t, c.refused, err != nil, "%s below a savepoint", c.what)
 	}
 }

@@ -66,6 +66,15 @@ func (x Values) Clone() Values {
 	return x
 }
 
+// Kept is a copy for later; nil of nil.
+func (x *Values) Kept() *Values {
+	if x == nil {
+		return nil
+	}
+	kept := x.Clone()
+	return &kept
+}
+
 // Equal compares them.
 func (x Values) Equal(y Values) bool {
 	return x.Backend == y.Backend && slices.Equal(x.SearchPath, y.SearchPath) && maps.Equal(x.Given, y.Given)
