@@ -41,7 +41,7 @@ func TestTablesAreDividedBesideWriters(t *testing.T) {
 	exec(t, s, "INSERT INTO child SELECT 6 * range FROM range(10)")
 	steps := atomic.Int64{}
 	c.onFault(func(_ int, point faults.Point) {
-		if point == faults.MoveStep {
+		if point == faults.DivideStep {
 			steps.Add(1)
 		}
 	})
@@ -131,14 +131,14 @@ func TestDivisionsGoOn(t *testing.T) {
 		attempts, steps := 0, 0
 		c.onFault(func(_ int, point faults.Point) {
 			switch point {
-			case faults.MoveCopied:
+			case faults.DivideCopied:
 				if attempts++; attempts <= 2 {
 					exec(t, writer, fmt.Sprintf("UPDATE t SET b = b WHERE a %% 1000 = %d", attempts))
 					exec(t, writer, fmt.Sprintf("DELETE FROM t WHERE a = %d", 10+attempts))
 					again := fmt.Sprintf(someRows, 10+attempts, 11+attempts)
 					exec(t, writer, "INSERT INTO t "+again+" UNION ALL "+again)
 				}
-			case faults.MoveStep:
+			case faults.DivideStep:
 				if steps++; steps >= after && attempts > 2 {
 					cancel(errors.New("enough"))
 				}
@@ -224,7 +224,7 @@ func TestAPlacementDuringADivision(t *testing.T) {
 	exec(t, s, "CREATE TABLE t AS "+fmt.Sprintf(someRows, 0, 1000))
 	want, once := sumOf(t, s, "t"), false
 	c.onFault(func(_ int, point faults.Point) {
-		if point == faults.MoveStep && !once {
+		if point == faults.DivideStep && !once {
 			once = true
 			exec(t, other, "ALTER TABLE t SET PLACEMENT 'node(n1)'")
 		}

@@ -44,7 +44,7 @@ func (w *worker) insert(at *member, g *group, name string, number int64) int {
 var scenes = map[string]func(a *attack, at, other *member){
 	"write": (*attack).write, "query": (*attack).query, "load": (*attack).load, "wide": (*attack).wide,
 	"borrow": (*attack).borrow, "rollback": (*attack).rollback, "disclaim": (*attack).disclaim, "drain": (*attack).drain, "repair": (*attack).repair, "lost": (*attack).lost,
-	"fold": (*attack).fold,
+	"fold": (*attack).fold, "divide": (*attack).divide,
 }
 
 // sceneOf is the scene that reaches a point.
@@ -56,6 +56,8 @@ func sceneOf(p faults.Point) string {
 		return "repair"
 	case faults.NodeDraining, faults.MoveCopied, faults.MoveStep:
 		return "drain"
+	case faults.DivideBegun, faults.DivideCopied, faults.DivideStep:
+		return "divide"
 	case faults.FoldBegin, faults.FoldWritten, faults.FoldStep, faults.OrderWritten:
 		return "fold"
 	case faults.CommitPagesStored:
@@ -121,6 +123,18 @@ func (a *attack) fold(at, _ *member) {
 			return
 		}
 	}
+}
+
+// divide gives a table that lies anywhere a hash, and another one, while it is written.
+func (a *attack) divide(at, other *member) {
+	g, w := a.groups[0], a.scene
+	name := g.tables[1]
+	same := func(c world) world { return c }
+	_ = w.replace(at, g, name, "rows", a.batches.Add(1)) == happened &&
+		w.insert(other, g, name, a.batches.Add(1)) == happened &&
+		w.transactAt(at, g, []string{"ALTER TABLE " + name + " SET PLACEMENT 'hash(i)'"}, same) == happened &&
+		w.insert(other, g, name, a.batches.Add(1)) == happened &&
+		w.transactAt(at, g, []string{"ALTER TABLE " + name + " SET PLACEMENT 'hash(v)'"}, same) == happened
 }
 
 func (a *attack) query(at, _ *member) {

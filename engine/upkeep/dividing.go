@@ -65,6 +65,7 @@ func (k *Keeper) beginDivision(c *tableChange, p placement.Placement) (*division
 
 // run goes on to the end; moved (or nil) is called with what each step has moved.
 func (d *division) run(ctx context.Context, moved func(amount)) error {
+	d.keeper.fault.At(faults.DivideBegun)
 	for conflicts := 0; ; {
 		over, step, err := d.step(ctx)
 		switch {
@@ -77,7 +78,7 @@ func (d *division) run(ctx context.Context, moved func(amount)) error {
 			return err
 		}
 		conflicts, d.most = 0, min(2*d.most, moveBytes)
-		d.keeper.fault.At(faults.MoveStep)
+		d.keeper.fault.At(faults.DivideStep)
 		if moved != nil {
 			moved(step)
 		}
@@ -293,7 +294,7 @@ func (d *division) write(ctx context.Context, c *tableChange, rows map[int]*posi
 	if err != nil {
 		return nil, err
 	}
-	k.fault.At(faults.MoveCopied)
+	k.fault.At(faults.DivideCopied)
 	before := c.tx.Contents()
 	if err := c.tx.Append(table.Name, made); err != nil {
 		return nil, errors.Join(err, target.Discard(made))

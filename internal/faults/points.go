@@ -112,6 +112,9 @@ var (
 var (
 	MoveCopied    = point("move:copied", "the copies of a step are sealed, and not committed")
 	MoveStep      = point("move:step", "a step of a move or a drain is committed")
+	DivideBegun   = point("divide:begun", "a table is on record as being divided by a hash, and none of its rows has moved")
+	DivideCopied  = point("divide:copied", "the rows of a step are sealed where they belong, and not committed")
+	DivideStep    = point("divide:step", "a step of a division is committed")
 	ReplicaBegin  = point("replica:begin", "a chunk is about to be copied for its replicas")
 	ReplicaCopied = point("replica:copied", "one of its replicas is sealed")
 	RepairBegin   = point("repair:begin", "replicas that are missing are about to be made, or those too many let go")
