@@ -14,6 +14,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/compaction"
+	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/internal/faults"
 )
 
@@ -87,6 +88,30 @@ func TestSmallChunksAreFoldedBesideWriters(t *testing.T) {
 	require.Equal(t, []string{"true|true"}, folded)
 	require.Positive(t, e.Figures().Compactions.Chunks)
 	require.Equal(t, []string{"3"}, rows(t, s, "SELECT count(DISTINCT i) FROM t WHERE i <= 3 AND w = 5"))
+}
+
+// Small chunks behind large ones are folded, however many rows their page has on average.
+func TestSmallChunksBehindLargeOnesAreFolded(t *testing.T) {
+	t.Parallel()
+	for _, asked := range []bool{false, true} {
+		e := open(t, func(c *engine.Config) { c.NoCompaction = asked })
+		s := session(t, e)
+		exec(t, s, "CREATE TABLE t AS SELECT (i % 100)::UTINYINT AS i FROM range(4000000) r(i)")
+		large := chunksOf(t, s, "t")
+		const small = compaction.SpareChunks + 4
+		require.Greater(t, 4000000/(large+small), ingest.RowsPerChunk/2, "or the rows are not those of the bug")
+		for range small {
+			exec(t, s, "INSERT INTO t VALUES (1)")
+		}
+		if asked {
+			exec(t, s, "VACUUM t")
+		}
+		waitUntil(t, "few chunks", func() bool { return chunksOf(t, s, "t") <= large+compaction.SpareChunks })
+		if asked {
+			require.LessOrEqual(t, chunksOf(t, s, "t"), large+1)
+		}
+		require.Equal(t, []string{fmt.Sprint(4000000 + small)}, rows(t, s, "SELECT count(*) FROM t"))
+	}
 }
 
 // VACUUM folds at once, also where nothing is folded otherwise, and is no other transaction's conflict: whatever they

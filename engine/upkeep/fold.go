@@ -239,7 +239,11 @@ func (k *Keeper) foldRun(ctx context.Context, name catalog.TableName,
 	return run, made, count, err
 }
 
-// foldable lists the chunks that may be folded. Pages whose chunks are full for the most part are not looked at.
+// foldTail is of how many chunks at a table's end each is looked at: small ones come there, behind any number of large ones.
+const foldTail = 512
+
+// foldable lists the chunks that may be folded. Pages before the table's end whose chunks are full on average are not
+// looked at, unless it was asked for.
 func (k *Keeper) foldable(ctx context.Context, v *catalog.TableVersion, p placement.Placement,
 	asked bool) (list []compaction.Chunk, err error) {
 	limits := k.foldLimits()
@@ -254,7 +258,7 @@ func (k *Keeper) foldable(ctx context.Context, v *catalog.TableVersion, p placem
 		first += ref.Chunks
 		n, copies := int64(ref.Chunks), int64(max(v.Table().Replicas, 1))
 		full := ref.Rows/n > limits.Rows/2 || ref.Bytes/n > limits.Bytes/2*copies
-		if full && ref.Deleted == 0 {
+		if full && ref.Deleted == 0 && !asked && first <= v.NumChunks()-foldTail {
 			continue
 		}
 		headers, err := v.PageExtents(ctx, ref)
