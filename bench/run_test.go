@@ -211,8 +211,10 @@ func TestEgress(t *testing.T) {
 	o.MaxRows, o.Command = 20_000, program(t)
 	r, err := Run(t.Context(), "egress", o)
 	require.NoError(t, err)
-	require.Len(t, r.Rows, 5)
+	require.Len(t, r.Rows, 7)
 	require.Len(t, r.Samples["SELECT 1, simple, csmsql"], questions)
+	require.Len(t, r.Samples["a row by its key, prepared, csmsql"], questions)
+	require.Len(t, r.Goals, 4)
 	o.sabotage = true
 	_, err = Run(t.Context(), "egress", o)
 	require.ErrorContains(t, err, "a wrong answer")

@@ -55,8 +55,7 @@ func (s *Session) savepoint(name string) error {
 		return err
 	}
 	p := savepoint{
-		bytes: bytes, name: name, settings: s.settings.Clone(), modes: b.modes, before: b.before,
-		after:   b.after.Kept(), // it changes with plain SET
+		bytes: bytes, name: name, settings: s.settings.Clone(), before: b.before, after: b.after.Kept(), modes: b.modes,
 		cursors: make(map[*sqlCursor]bool, len(b.cursors)), started: b.started, temporary: b.temporary, said: s.listening.Said(),
 	}
 	for _, c := range b.cursors {

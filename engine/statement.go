@@ -54,6 +54,7 @@ type Statement struct {
 	parts     *part.Parts        // which run before it, and which it reads
 	part      bool               // it is one
 	args      []any              // of the statement that it is made of, for them
+	nothing   *bool              // namesNothing; nil: not asked yet
 	planned   *snapshot.View     // what the plan was made for, for its first execution, if that comes at once
 
 	planText  string // from which a dropped plan is made again; empty: it is not dropped
@@ -374,6 +375,14 @@ func (st *Statement) execute(ctx context.Context, args []any) (*Rows, error) {
 	return rows, nil
 }
 
+// namesNothing is dialect.NamesNothing, which looks at the whole text: once.
+func (st *Statement) namesNothing() bool {
+	if st.nothing == nil {
+		st.nothing = new(dialect.NamesNothing(st.parsed))
+	}
+	return *st.nothing
+}
+
 func (st *Statement) prepareRead(ctx context.Context) error {
 	s := st.session
 	if configuration.CallsSetConfig(st.parsed.Text) {
@@ -383,7 +392,7 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 		_, disarm := s.settings.Arm()
 		defer disarm()
 	}
-	v, err := s.pinRead(ctx, dialect.NamesNothing(st.parsed))
+	v, err := s.pinRead(ctx, st.namesNothing())
 	if err != nil {
 		return err
 	}
@@ -477,7 +486,7 @@ func (st *Statement) replan(ctx context.Context) (*snapshot.View, error) {
 	s := st.session
 	v, err := st.planned, error(nil)
 	if st.planned = nil; v == nil {
-		v, err = s.pinRead(ctx, dialect.NamesNothing(st.parsed))
+		v, err = s.pinRead(ctx, st.namesNothing())
 	}
 	if err != nil || st.plan != nil && st.plan.fresh(v) {
 		return v, err

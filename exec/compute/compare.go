@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -116,6 +117,9 @@ func (e *evaluator) compareWhole(op plan.Op, l, r *plan.Expr) (arrow.Array, erro
 			v = plan.TimestampValue(midnight(v.Int()))
 		}
 		if i, ok := whole(v, l.Type.Scale); ok {
+			if few, ok := e.compareFew(op, a, i); ok {
+				return few, nil
+			}
 			c, err := e.scalarOf(i, a.DataType())
 			if err != nil {
 				return nil, err
@@ -139,6 +143,20 @@ func (e *evaluator) compareWhole(op plan.Op, l, r *plan.Expr) (arrow.Array, erro
 		}
 		return holds(op, -scaledOrder(y[i], up, x[i]))
 	}, a, b), nil
+}
+
+// oneByOne is up to how many rows calling a kernel takes longer than comparing them: those that an order has found.
+const oneByOne = 16
+
+func (e *evaluator) compareFew(op plan.Op, a arrow.Array, with int64) (arrow.Array, bool) {
+	if e.rows > oneByOne {
+		return nil, false
+	}
+	values, ok := loadInts(a)
+	if !ok {
+		return nil, false
+	}
+	return e.truths(func(i int) bool { return holds(op, cmp.Compare(values[i], with)) }, a), true
 }
 
 // wholeMembers are the numbers that IN lists of a column of whole numbers. False: some are none, as NULL.
