@@ -169,6 +169,13 @@ func TestFormerVersionsOfAlteredDomains(t *testing.T) {
 	require.ErrorContains(t, err, "the domain of column a has been altered")
 	exec(t, s, "ALTER DOMAIN d DROP CONSTRAINT k; ALTER TABLE t RESTORE TO (VERSION => "+version+")")
 	require.Equal(t, []string{"0|1"}, rows(t, s, "SELECT * FROM t"))
+
+	exec(t, s, "ALTER DOMAIN d ADD CONSTRAINT k CHECK (VALUE < 9)")
+	version = rows(t, s, "SELECT max(version) FROM csm.versions WHERE name = 't'")[0]
+	exec(t, s, "CREATE TABLE c CLONE t AT (VERSION => "+version+"); DROP TABLE c")
+	exec(t, s, "ALTER DOMAIN d DROP CONSTRAINT k; ALTER DOMAIN d ADD CONSTRAINT k CHECK (VALUE < 8)") // as many as before
+	_, err = s.Exec(t.Context(), "CREATE TABLE c CLONE t AT (VERSION => "+version+")")
+	requireRefused(t, "0A000", err)
 }
 
 // Whatever meets, no row is left that the domain does not allow.

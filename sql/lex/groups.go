@@ -41,13 +41,20 @@ func (g *Groups) Start(group int) int { return g.groups[group].start }
 // Around is the group that a group stands in; -1: in none.
 func (g *Groups) Around(group int) int { return g.groups[group].around }
 
-// ClosedBefore is the span of the group that ends with the last token before an offset, where a token begins.
-func (g *Groups) ClosedBefore(offset int) (start, end int, ok bool) {
+// ClosedBefore is the span of (…) that ends with the last token before an offset, where a token begins.
+func (g *Groups) ClosedBefore(offset int) (start, end int, ok bool) { return g.endsBefore(offset, ')') }
+
+// BracketBefore is the same of […].
+func (g *Groups) BracketBefore(offset int) (start, end int, ok bool) {
+	return g.endsBefore(offset, ']')
+}
+
+func (g *Groups) endsBefore(offset int, by byte) (start, end int, ok bool) {
 	token, known := slices.BinarySearch(g.starts, offset)
 	if !known || token == 0 || g.inside[token-1] < 0 {
 		return 0, 0, false
 	}
-	if last := g.starts[token-1]; g.text[last] == ')' {
+	if last := g.starts[token-1]; g.text[last] == by {
 		return g.Start(g.inside[token-1]), last + 1, true
 	}
 	return 0, 0, false

@@ -29,6 +29,11 @@ func TestGroups(t *testing.T) {
 	start, end, ok = g.ClosedBefore(strings.Index(sql, "')'"))
 	require.True(t, ok)
 	require.Equal(t, "(b)", sql[start:end])
+	start, end, ok = g.BracketBefore(strings.Index(sql, ", ("))
+	require.True(t, ok)
+	require.Equal(t, "[1]", sql[start:end])
+	_, _, ok = g.BracketBefore(strings.Index(sql, "::"))
+	require.False(t, ok)
 	for _, text := range []string{"f", "a[", ", (", "x", "c", "*"} {
 		_, _, ok := g.ClosedBefore(strings.Index(sql, text))
 		require.False(t, ok, text)

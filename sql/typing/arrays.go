@@ -154,11 +154,12 @@ var arrays = map[uint32]bool{
 var arraysOf = map[uint32]uint32{
 	booleanType: 1000, byteaType: 1001, smallType: 1005, integerType: 1007, textType: 1009, unknownType: 1009,
 	bigintType: 1016, realType: 1021, doubleType: 1022, timestampType: 1115, dateType: 1182, timestampTZType: 1185,
-	intervalType: 1187, numericType: 1231,
+	intervalType: 1187, numericType: 1231, varcharType: varcharsType,
 }
 
 // elementsOf are the types of elements by those of their arrays.
 var elementsOf = map[uint32]uint32{
 	1000: booleanType, 1005: smallType, 1007: integerType, 1016: bigintType, 1021: realType, 1022: doubleType,
 	1231: numericType, 1182: dateType, 1115: timestampType, 1185: timestampTZType, 1187: intervalType, 1009: textType,
+	varcharsType: varcharType,
 }

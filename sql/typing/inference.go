@@ -91,8 +91,12 @@ func (n *inference) of(x *pg.Node) uint32 {
 		}
 		return namedTypes[name]
 	case *pg.Node_AIndirection: // one subscript: what is behind it may be another dimension
-		if list := e.AIndirection.Indirection; len(list) == 1 && list[0].GetAIndices() != nil && !list[0].GetAIndices().IsSlice {
-			return elementsOf[n.of(e.AIndirection.Arg)]
+		if list := e.AIndirection.Indirection; len(list) == 1 && list[0].GetAIndices() != nil {
+			if array := n.of(e.AIndirection.Arg); list[0].GetAIndices().IsSlice && arrays[array] {
+				return array
+			} else if !list[0].GetAIndices().IsSlice {
+				return elementsOf[array]
+			}
 		}
 	case *pg.Node_AArrayExpr:
 		return arraysOf[n.unified(e.AArrayExpr.Elements)]
@@ -276,6 +280,8 @@ func isNumber(t uint32) bool { return slices.Contains(numberTypes, t) }
 // numberTypes are those that one may compute with, and what has no type yet.
 var numberTypes = []uint32{smallType, integerType, bigintType, numericType, realType, doubleType, unknownType}
 
+func isTextType(t uint32) bool { return t == textType || t == varcharType || t == bpcharType }
+
 func isFloat(t uint32) bool { return t == realType || t == doubleType }
 
 // unified is the type of one of several expressions.
@@ -288,6 +294,8 @@ func (n *inference) unified(list []*pg.Node) (t uint32) {
 			t = of
 		case isFloat(of) || isFloat(t):
 			return 0
+		case t == textType && isTextType(of) || isTextType(t) && of == textType:
+			t = textType
 		default:
 			t = wider(t, of)
 		}

@@ -1,6 +1,8 @@
 package typing
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -11,10 +13,11 @@ import (
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
-// varcharType is that of varchar, with and without a length, varcharsType that of its arrays.
+// varcharType is that of varchar, with and without a length, varcharsType that of its arrays, textsType of those of text.
 const (
 	varcharType  = 1043
 	varcharsType = 1015
+	textsType    = 1009
 )
 
 // textFunctions give a text, whatever they are given.
@@ -52,6 +55,12 @@ func (n *inference) isText(x *pg.Node) bool {
 		if op := tree.LastText(e.AExpr.Name); e.AExpr.Kind == pg.A_Expr_Kind_AEXPR_OP && (op == "->>" || op == "#>>") {
 			return true
 		}
+	case *pg.Node_CoalesceExpr: // beside a text there are texts, and constants
+		return slices.ContainsFunc(e.CoalesceExpr.Args, n.isText)
+	case *pg.Node_MinMaxExpr:
+		return slices.ContainsFunc(e.MinMaxExpr.Args, n.isText)
+	case *pg.Node_CaseExpr:
+		return slices.ContainsFunc(results(e.CaseExpr), n.isText)
 	}
 	switch n.of(x) {
 	case textType, varcharType, bpcharType:
@@ -62,26 +71,60 @@ func (n *inference) isText(x *pg.Node) bool {
 	return false
 }
 
-// wholeNumber has what is cast from a text to a whole number looked at: DuckDB rounds '2.7' and reads '1e3'.
-func (w *translation) wholeNumber(c *pg.TypeCast) {
-	t, is := toWholeNumber(c)
-	if !is || !w.isText(c.Arg) {
+// ofText has what is cast from a text to a whole number or a boolean, or from an array of texts, looked at: DuckDB rounds
+// '2.7', reads '1e3', and knows fewer words for true.
+func (w *translation) ofText(c *pg.TypeCast) {
+	t, by, array := mayReadText(c), "whole", len(c.TypeName.GetArrayBounds()) > 0
+	switch is := uint32(0); {
+	case t == 0:
 		return
+	case array:
+		by, is = "wholes", w.of(c.Arg)
+		if is != textsType && is != varcharsType || areWhole(c.Arg.GetAArrayExpr()) {
+			return
+		}
+	case !w.isText(c.Arg):
+		return
+	case t == booleanType:
+		by = "truth"
 	}
 	if start, end, ok := w.operandSpan(c); ok {
-		w.opens(start, pgcatalog.TranslatedPrefix+"whole(")
+		w.opens(start, pgcatalog.TranslatedPrefix+by+"(")
+		if by == "truth" {
+			w.closes(end, ")")
+			return
+		}
 		w.closes(end, ", '"+shownNames[t]+"')")
 	}
 }
 
-// toWholeNumber returns the type of a cast to a whole number whose operand is no constant or parameter.
-func toWholeNumber(c *pg.TypeCast) (t uint32, is bool) {
-	if c.Arg.GetAConst() != nil || c.Arg.GetParamRef() != nil || len(c.TypeName.GetArrayBounds()) > 0 {
-		return 0, false
+// wholeText is what a text of a whole number is.
+var wholeText = regexp.MustCompile(`^[ \t\n\v\f\r]*[+-]?[0-9]+[ \t\n\v\f\r]*$`)
+
+// areWhole reports whether an array is written of nothing but strings that are whole numbers, and NULLs: so it stays a
+// constant.
+func areWhole(x *pg.A_ArrayExpr) bool {
+	return x != nil && !slices.ContainsFunc(x.Elements, func(e *pg.Node) bool {
+		c := e.GetAConst()
+		return c == nil || !c.Isnull && !wholeText.MatchString(c.GetSval().GetSval())
+	})
+}
+
+// mayReadText is the type, or that of the elements, of a cast that may read a text as ofText has it; 0: it does not.
+func mayReadText(c *pg.TypeCast) uint32 {
+	if c.Arg.GetAConst() != nil || c.Arg.GetParamRef() != nil || len(c.TypeName.GetArrayBounds()) > 1 {
+		return 0
 	}
 	_, name := tree.TypeName(c.TypeName)
-	t = namedTypes[name]
-	return t, t == smallType || t == integerType || t == bigintType
+	switch t := namedTypes[name]; t {
+	case smallType, integerType, bigintType:
+		return t
+	case booleanType:
+		if len(c.TypeName.GetArrayBounds()) == 0 {
+			return t
+		}
+	}
+	return 0
 }
 
 // localTime casts what has a time zone to the session's time by two casts: DuckDB has none from one to the other.
@@ -154,17 +197,47 @@ func (w *translation) operandSpan(c *pg.TypeCast) (start, end int, ok bool) {
 		return start, end, ok && start < int(e.TypeCast.Location)
 	case *pg.Node_SubLink, *pg.Node_CaseExpr:
 		return w.closedBefore(t.Start, -1)
+	case *pg.Node_AArrayExpr:
+		if _, end, ok = w.lexed().BracketBefore(t.Start); ok {
+			return int(e.AArrayExpr.Location), end, true
+		}
+		return w.closedBefore(t.Start, -1)
+	case *pg.Node_AIndirection:
+		return w.subscripted(e.AIndirection, t.Start)
 	}
 	return 0, 0, false
+}
+
+// subscripted is where a column, or (…), with one subscript stands that ends before an offset.
+func (w *translation) subscripted(x *pg.A_Indirection, offset int) (start, end int, ok bool) {
+	open, end, ok := w.lexed().BracketBefore(offset)
+	switch c := x.Arg.GetColumnRef(); {
+	case !ok: // (a[1])::b
+		return w.closedBefore(offset, -1)
+	case len(x.Indirection) != 1:
+		return 0, 0, false
+	case c != nil:
+		name, known := bind.NameAt(w.sql, int(c.Location))
+		if known && lex.Client.Next(w.sql, name.End).Start == open {
+			return name.Start, end, true
+		}
+	}
+	start, _, ok = w.closedBefore(open, -1)
+	return start, end, ok
+}
+
+// lexed are the groups of the text.
+func (w *translation) lexed() *lex.Groups {
+	if w.groups == nil {
+		w.groups = lex.NewGroups(lex.Client.Text(w.sql))
+	}
+	return w.groups
 }
 
 // closedBefore is what a parenthesis closes before an offset, with the word before it where there is one; -1: there is
 // none.
 func (w *translation) closedBefore(offset int, word int32) (start, end int, ok bool) {
-	if w.groups == nil {
-		w.groups = lex.NewGroups(lex.Client.Text(w.sql))
-	}
-	start, end, ok = w.groups.ClosedBefore(offset)
+	start, end, ok = w.lexed().ClosedBefore(offset)
 	if word < 0 || !ok || start < int(word) {
 		return start, end, ok
 	}

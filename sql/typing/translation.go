@@ -35,6 +35,7 @@ import (
 //	n = '0.25001'       n = 0.25001                     DuckDB rounds the string to n's digits (numbers.go)
 //	left(s, '2')        left(s, '2'::integer)           DuckDB rounds it, or has no such function (constants.go)
 //	text::int           csm_whole(text, 'integer')::int               DuckDB's rounds '2.7'
+//	text::boolean       csm_truth(text)::boolean        DuckDB's has no prefixes of its words, and blanks around them
 //	tz::time            CAST(tz AS timestamp)::time     DuckDB has no such cast
 //	t IS NULL           (t.a IS NULL AND t.b IS NULL)   DuckDB's row of NULLs is none
 //	t::text             csm_row(ARRAY[csm_row__field(t.a), …])        DuckDB's is a struct's
@@ -190,7 +191,7 @@ func Needed(parsed *pg.ParseResult) bool {
 				return true
 			}
 		case *pg.TypeCast:
-			if _, is := toWholeNumber(x); is || mayNotCast(x) || toTime(x) {
+			if mayReadText(x) != 0 || mayNotCast(x) || toTime(x) {
 				return true
 			}
 		case *pg.JoinExpr:
@@ -298,7 +299,7 @@ func (w *translation) node(x *pg.Node) {
 		w.call(x)
 	case *pg.Node_TypeCast:
 		w.refused = cmp.Or(w.refused, w.castable(e.TypeCast))
-		w.wholeNumber(e.TypeCast)
+		w.ofText(e.TypeCast)
 		w.localTime(e.TypeCast)
 	case *pg.Node_SubLink:
 		w.scaledMembers(e.SubLink)

@@ -295,6 +295,10 @@ CREATE MACRO pg_session.csm_numeric__texts(x) AS CAST(list_transform(x, lambda e
 CREATE MACRO pg_session.csm_numeric__text(x) AS pg_session.csm_numeric__texts(CAST(translate(x, '{}"', '[]') AS VARCHAR[]));
 CREATE MACRO pg_session.csm_whole(x, kind) AS CASE WHEN x IS NULL OR regexp_full_match(x, '\s*[+-]?[0-9]+\s*') THEN x
   ELSE error('22P02: invalid input syntax for type ' || kind || ': "' || x || '"') END;
+CREATE MACRO pg_session.csm_wholes(x, kind) AS list_transform(x, lambda e: pg_session.csm_whole(e, kind));
+CREATE MACRO pg_compat.word_of(x) AS lower(trim(x, e' \t\n\v\f\r'));
+CREATE MACRO pg_session.csm_truth(x) AS CASE WHEN x IS NULL THEN NULL WHEN pg_compat.word_of(x) IN ('t', 'tr', 'tru', 'true', 'y', 'ye', 'yes', 'on', '1') THEN 'true'
+  WHEN pg_compat.word_of(x) IN ('f', 'fa', 'fal', 'fals', 'false', 'n', 'no', 'of', 'off', '0') THEN 'false' ELSE error('22P02: invalid input syntax for type boolean: "' || x || '"') END;
 CREATE MACRO pg_session.csm_numeric__digits(x, zero) AS x + zero;
 CREATE MACRO pg_session.csm_string_agg__bytea(x, separator) AS unhex(string_agg(hex(x), hex(CAST(separator AS BLOB))));
 CREATE MACRO pg_session.csm_nullif(a, b) AS CASE WHEN a = b THEN NULL ELSE a END;
