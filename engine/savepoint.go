@@ -56,7 +56,8 @@ func (s *Session) savepoint(name string) error {
 	}
 	p := savepoint{
 		bytes: bytes, name: name, settings: s.settings.Clone(), before: b.before, after: b.after.Kept(), modes: b.modes,
-		cursors: make(map[*sqlCursor]bool, len(b.cursors)), started: b.started, temporary: b.temporary, said: s.listening.Said(),
+		cursors: make(map[*sqlCursor]bool, len(b.cursors)), started: b.started, temporary: b.temporary,
+		said: s.listening.Said(),
 	}
 	for _, c := range b.cursors {
 		p.cursors[c] = true

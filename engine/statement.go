@@ -54,7 +54,7 @@ type Statement struct {
 	parts     *part.Parts        // which run before it, and which it reads
 	part      bool               // it is one
 	args      []any              // of the statement that it is made of, for them
-	nothing   *bool              // namesNothing; nil: not asked yet
+	nothing   bool               // dialect.NamesNothing, which looks at the whole text
 	planned   *snapshot.View     // what the plan was made for, for its first execution, if that comes at once
 
 	planText  string // from which a dropped plan is made again; empty: it is not dropped
@@ -138,7 +138,8 @@ func (s *Session) probe(ctx context.Context, read *lex.Text, in string) (*Statem
 	listens := s.conn.Hear(ctx)
 	err = s.functions().Prepare(ctx, parsed, users, in, func(parsed *statement.Statement, users dialect.Written,
 		uses *function.Uses) error {
-		st = &Statement{session: s, parsed: parsed, written: users, postgres: in == DialectPostgres, functions: uses}
+		st = &Statement{session: s, parsed: parsed, written: users, postgres: in == DialectPostgres, functions: uses,
+			nothing: dialect.NamesNothing(parsed)}
 		return st.prepare(ctx)
 	})
 	listens()
@@ -375,14 +376,6 @@ func (st *Statement) execute(ctx context.Context, args []any) (*Rows, error) {
 	return rows, nil
 }
 
-// namesNothing is dialect.NamesNothing, which looks at the whole text: once.
-func (st *Statement) namesNothing() bool {
-	if st.nothing == nil {
-		st.nothing = new(dialect.NamesNothing(st.parsed))
-	}
-	return *st.nothing
-}
-
 func (st *Statement) prepareRead(ctx context.Context) error {
 	s := st.session
 	if configuration.CallsSetConfig(st.parsed.Text) {
@@ -392,7 +385,7 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 		_, disarm := s.settings.Arm()
 		defer disarm()
 	}
-	v, err := s.pinRead(ctx, st.namesNothing())
+	v, err := s.pinRead(ctx, st.nothing)
 	if err != nil {
 		return err
 	}
@@ -486,7 +479,7 @@ func (st *Statement) replan(ctx context.Context) (*snapshot.View, error) {
 	s := st.session
 	v, err := st.planned, error(nil)
 	if st.planned = nil; v == nil {
-		v, err = s.pinRead(ctx, st.namesNothing())
+		v, err = s.pinRead(ctx, st.nothing)
 	}
 	if err != nil || st.plan != nil && st.plan.fresh(v) {
 		return v, err

@@ -225,7 +225,9 @@ func (a *attack) make(at *member, o object, do func() (answered bool, err error)
 func (a *attack) everyScene() {
 	began := time.Now()
 	var took []string
-	for _, name := range []string{"write", "query", "load", "wide", "borrow", "rollback", "disclaim", "drain", "fold", "divide", "repair", "lost"} {
+	for _, name := range []string{
+		"write", "query", "load", "wide", "borrow", "rollback", "disclaim", "drain", "fold", "divide", "repair", "lost",
+	} {
 		start := time.Now()
 		a.play(name)
 		a.settle(name)

@@ -125,7 +125,7 @@ func (a *attack) fold(at, _ *member) {
 	}
 }
 
-// divide gives a table that lies anywhere a hash, and another one, while it is written.
+// divide gives a table that lies anywhere a hash, and then, with more rows, another one.
 func (a *attack) divide(at, other *member) {
 	g, w := a.groups[0], a.scene
 	name := g.tables[1]

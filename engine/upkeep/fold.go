@@ -239,7 +239,8 @@ func (k *Keeper) foldRun(ctx context.Context, name catalog.TableName,
 	return run, made, count, err
 }
 
-// foldTail is of how many chunks at a table's end each is looked at: small ones come there, behind any number of large ones.
+// foldTail is of how many chunks at a table's end each is looked at: small ones come there, behind any number of large
+// ones.
 const foldTail = 512
 
 // foldable lists the chunks that may be folded. Pages before the table's end whose chunks are full on average are not

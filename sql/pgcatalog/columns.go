@@ -160,8 +160,9 @@ func expressionName(n *pg.Node) (name string, strength int) {
 const TranslatedPrefix = "csm_"
 
 // castNames are those of them that casts become.
-var castNames = map[string]bool{"text": true, "numeric": true, "whole": true, "wholes": true, "truth": true, "flat": true, "varchar": true,
-	"bpchar": true, "timestamp": true, "timestamptz": true, "time": true, "interval": true, "bit": true, "varbit": true}
+var castNames = map[string]bool{"text": true, "numeric": true, "whole": true, "wholes": true, "truth": true, "flat": true,
+	"varchar": true, "bpchar": true, "timestamp": true, "timestamptz": true, "time": true, "interval": true, "bit": true,
+	"varbit": true}
 
 // callName is what a call names its column.
 func callName(call *pg.FuncCall) (name string, strength int) {

@@ -13,7 +13,8 @@ import (
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
-// varcharType is that of varchar, with and without a length, varcharsType that of its arrays, textsType of those of text.
+// varcharType is that of varchar, with and without a length, varcharsType that of its arrays, textsType of those of
+// text.
 const (
 	varcharType  = 1043
 	varcharsType = 1015
@@ -71,8 +72,8 @@ func (n *inference) isText(x *pg.Node) bool {
 	return false
 }
 
-// ofText has what is cast from a text to a whole number or a boolean, or from an array of texts, looked at: DuckDB rounds
-// '2.7', reads '1e3', and knows fewer words for true.
+// ofText has what is cast from a text to a whole number or a boolean, or from an array of texts, looked at: DuckDB
+// rounds '2.7', reads '1e3', and knows fewer words for true.
 func (w *translation) ofText(c *pg.TypeCast) {
 	t, by, array := mayReadText(c), "whole", len(c.TypeName.GetArrayBounds()) > 0
 	switch is := uint32(0); {
