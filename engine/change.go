@@ -368,6 +368,9 @@ func (st *Statement) returns() *arrow.Schema {
 // runParts runs the parts of the statement, within a change of its own.
 func (st *Statement) runParts(ctx context.Context, v *snapshot.View) error {
 	s, outer := st.session, st.session.inside
+	if err := st.means(v); err != nil {
+		return err
+	}
 	if st.parts.Changes() {
 		s.inside = v
 		defer func() { s.inside, v.KeysKept = outer, false }()

@@ -27,11 +27,6 @@ func (s *Session) definitions(v *snapshot.View) *definition.Reader {
 	return &definition.Reader{Conn: s.conn, Checks: s.engine.checks, View: v}
 }
 
-func isState(err error, state string) bool {
-	e, ok := err.(*Error)
-	return ok && e.State == state
-}
-
 // alterations alters tables in a transaction whose contents v shows.
 func (s *Session) alterations(tx *catalog.Transaction, v *snapshot.View) alteration.Host {
 	return alteration.Host{
@@ -105,7 +100,7 @@ func (st *Statement) alter(ctx context.Context, object statement.Object, name st
 	s, rows := st.session, int64(0)
 	err := st.writeRows(ctx, &rows, func(ctx context.Context, tx *catalog.Transaction, v *snapshot.View) error {
 		version, err := v.Altered(object, name)
-		if ifExists && isState(err, "42P01") {
+		if ifExists && sqlerror.State(err) == "42P01" {
 			s.noticed(fmt.Sprintf("relation %q does not exist, skipping", name.String()), "")
 			return nil
 		}

@@ -137,12 +137,13 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 		case *statement.Prepare:
 			return st.prepareNamed(ctx, head)
 		case *statement.Deallocate:
-			return s.deallocate(head)
+			tag, err := s.named.Deallocate(head.Name)
+			return done(tag, 0), err
 		case *statement.Discard:
 			if s.block != nil && !s.block.implicit {
 				return nil, sqlerror.New("25001", "DISCARD ALL cannot run inside a transaction block")
 			}
-			s.forgetStatements()
+			s.named.ForgetAll()
 			s.sequences.Discard()
 			err := errors.Join(s.listening.Unlisten(""), s.listened())
 			return done("DISCARD ALL", 0), errors.Join(err, s.dropTemporary(), s.apply(s.settings.AtStart()))
@@ -310,7 +311,7 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 				return err
 			}
 		}
-		schema = definition.DeclaredAs(schema, typing.Origins(head.Query, st.source(head.Query).Tree, s.relations(v)))
+		schema = definition.DeclaredAs(schema, typing.Origins(head.Query, st.source(head.Query).Tree, s.relations(v).Find))
 		if schema, err = refresh.Declare(ctx, tx, s.viewTexts(v), head, schema); err == nil {
 			schema, err = st.functions.Keep(ctx, tx, s.viewTexts(v), schema)
 		}
@@ -373,6 +374,11 @@ func (st *Statement) truncate(ctx context.Context, head *statement.Truncate) (*R
 		var names []catalog.TableName
 		for _, n := range head.Names {
 			version, err := v.Emptied(n)
+			if err == snapshot.ErrTemporary && v.Own.Means(n) {
+				if err = s.changeOwn("DELETE FROM", n.Name); err == nil {
+					continue
+				}
+			}
 			if err != nil {
 				return st.parsed.PointAt(err, n.Name)
 			}
@@ -427,7 +433,7 @@ func (st *Statement) drop(ctx context.Context, head *statement.Drop) (*Rows, err
 	case err != nil:
 		return nil, err
 	case head.Object.IsUnlisted() && len(head.Names) == 1:
-		if own, err = s.temporaryUnlisted(ctx, head.Object); err != nil || !own.Means(head.Names[0]) {
+		if own, err = s.temporaryUnlisted(head.Object)(ctx); err != nil || !own.Means(head.Names[0]) {
 			break
 		}
 		as, parsed := *st, *st.parsed
@@ -451,14 +457,16 @@ func (s *Session) noticed(message, detail string) {
 	s.notice(Notice{Severity: "NOTICE", State: "00000", Message: message, Detail: detail})
 }
 
-// dropTemporaryView drops one of the session's own. Preconditions: a block is open; DuckDB's transaction ends as it does.
-func (s *Session) dropTemporaryView(name string) error {
+func (s *Session) dropTemporaryView(name string) error { return s.changeOwn("DROP VIEW", name) }
+
+// changeOwn changes what is the session's own. Preconditions: a block is open; DuckDB's transaction ends as it does.
+func (s *Session) changeOwn(verb, name string) error {
 	s.yield()
 	if err := s.beginDuck(s.block); err != nil {
 		return err
 	}
 	s.changedTemporary()
-	return s.conn.Exec("DROP VIEW " + snapshot.TemporarySchema + "." + duckdb.QuoteIdentifier(name))
+	return s.conn.Exec(verb + " " + snapshot.TemporarySchema + "." + duckdb.QuoteIdentifier(name))
 }
 
 // Statements that PostgreSQL needs and we hardly do: what they name must be there, and what they would change must not.

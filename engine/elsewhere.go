@@ -142,6 +142,9 @@ func (st *Statement) readElsewhere(ctx context.Context, args []any) (*Rows, erro
 		return nil, err
 	}
 	defer v.Release()
+	if err := st.means(v); err != nil {
+		return nil, err
+	}
 	if !s.engine.workers.ViewsLeave(x.named, v.Contents) {
 		return st.readHere(ctx, args)
 	}

@@ -115,10 +115,8 @@ func TestPreparedStatementsOfFunctions(t *testing.T) {
 		exec(t, s, "PREPARE p AS SELECT f($1)")
 		require.Len(t, rows(t, s, "EXECUTE p(1)"), 1)
 		change()
-		for _, text := range []string{"EXECUTE p(1)", "EXPLAIN EXECUTE p(1)"} {
-			_, err := s.Exec(t.Context(), text)
-			require.ErrorContains(t, err, "function f has changed", text)
-		}
+		require.NotEmpty(t, rows(t, s, "EXPLAIN EXECUTE p(1)"))
+		require.Equal(t, rows(t, s, "SELECT f(1)"), rows(t, s, "EXECUTE p(1)"))
 		exec(t, s, "DEALLOCATE p")
 	}
 	// In a snapshot that is kept the function is, too.

@@ -135,17 +135,8 @@ func (st *Statement) givenColumns(ctx context.Context, query string, v *snapshot
 
 // describe are the names of the columns that a query gives.
 func (s *Session) describe(ctx context.Context, query string, v *snapshot.View) ([]string, error) {
-	schema, err := s.columnsOf(ctx, query, v)
+	schema, err := s.putsOut(ctx, v, query)
 	return conform.Names(schema), err
-}
-
-func (s *Session) columnsOf(ctx context.Context, query string, v *snapshot.View) (*arrow.Schema, error) {
-	plan, err := s.planQuery(ctx, dialect.SourceOf(query), v)
-	if err != nil {
-		return nil, err
-	}
-	defer plan.close()
-	return plan.schema, nil
 }
 
 func (st *Statement) insert(ctx context.Context, head *statement.Insert, ins *insertion, args []any) (*Rows, error) {

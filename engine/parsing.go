@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -111,13 +110,13 @@ func (s *Session) dialect() string {
 // functions are those that the session's statements may call.
 func (s *Session) functions() function.Session {
 	return function.Session{Heard: s.heard, Path: s.settings.SearchPath, Pin: s.pin, Read: s.sequences.Read,
-		Own: func(ctx context.Context) (snapshot.Temporary, error) {
-			return s.temporaryUnlisted(ctx, statement.Macro)
-		}}
+		Own: s.temporaryUnlisted(statement.Macro)}
 }
 
-// Functions are those whose bodies the statement has.
-func (st *Statement) Functions() *function.Uses { return st.functions }
+// Named is what SQL's EXECUTE needs of the statement.
+func (st *Statement) Named() *NamedStatement {
+	return &NamedStatement{Query: st.parsed.Text, Functions: st.functions, Meanings: st.meanings}
+}
 
 // Unchanged is an error if functions are others by now (FN2).
 func (s *Session) Unchanged(ctx context.Context, of *function.Uses) error {
@@ -127,7 +126,7 @@ func (s *Session) Unchanged(ctx context.Context, of *function.Uses) error {
 // createFunction is CREATE FUNCTION, and CREATE MACRO.
 func (st *Statement) createFunction(ctx context.Context) error {
 	s := st.session
-	maker := function.Maker{Dialect: map[bool]string{false: DialectDuckDB, true: DialectPostgres}[st.postgres]}
+	maker := function.Maker{Dialect: dialect.Name(st.postgres)}
 	maker.Plan = func(ctx context.Context, query string) (*arrow.Schema, error) {
 		planned, err := s.ProbeIn(ctx, query, maker.Dialect)
 		if err != nil {
@@ -136,7 +135,7 @@ func (st *Statement) createFunction(ctx context.Context) error {
 		defer planned.Close()
 		return planned.schema, nil
 	}
-	made, err := maker.Read(ctx, cmp.Or(st.written.Users, st.parsed.Text))
+	made, err := maker.Read(ctx, st.written.Original(st.parsed.Text))
 	if err != nil {
 		return err
 	}

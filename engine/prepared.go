@@ -1,18 +1,15 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"strings"
 	"time"
-	"unicode/utf8"
 
-	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/engine/prepared"
 	"github.com/csmsql/csmsql/engine/relation"
+	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -26,45 +23,47 @@ type NamedStatement = prepared.Statement
 type ProtocolStatements = prepared.Protocol
 
 // Named finds a statement that PREPARE made.
-func (s *Session) Named(name string) (*NamedStatement, bool) {
-	n, ok := s.named[name]
-	return n, ok
-}
+func (s *Session) Named(name string) (*NamedStatement, bool) { return s.named.Made(name) }
 
 // ForgetNamed removes a statement that PREPARE made, if there is one of the name.
-func (s *Session) ForgetNamed(name string) {
-	if n, ok := s.named[name]; ok {
-		s.Give(account.Statement, n.Bytes())
-		delete(s.named, name)
-	}
-}
+func (s *Session) ForgetNamed(name string) { s.named.Forget(name) }
 
-func (s *Session) findNamed(name string) (*NamedStatement, error) {
-	if n, ok := s.named[name]; ok {
-		return n, nil
+// CurrentNamed finds a statement that PREPARE made, or the session's client. One that PREPARE made is prepared again if
+// functions that it calls, or types of what it names, are others by now, as PostgreSQL does.
+func (s *Session) CurrentNamed(ctx context.Context, name string) (*NamedStatement, error) {
+	n, err := s.named.Find(name)
+	if err != nil {
+		return nil, err
 	}
-	if n, ok := s.options.Statements.Find(name); ok {
-		return n, nil
+	if err = s.Unchanged(ctx, n.Functions); err == nil && len(n.Meanings) > 0 {
+		v, seeing := s.see(ctx)
+		if seeing != nil {
+			return nil, seeing
+		}
+		defer v.Release()
+		err = (&Statement{session: s, meanings: n.Meanings}).means(v)
 	}
-	return nil, sqlerror.New("26000", "prepared statement %q does not exist", name)
+	if err == nil || !n.FromSQL {
+		return n, err
+	}
+	return s.named.Again(n, func(text, in string) error {
+		rows, err := s.query(ctx, lex.Client.Text(text), in, nil)
+		if err == nil {
+			rows.Close()
+		}
+		return dialect.WithoutPosition(err)
+	})
 }
-
-// namedMax bounds the statements that PREPARE makes in a session.
-const namedMax = 1 << 14
 
 // prepareNamed is PREPARE.
 func (st *Statement) prepareNamed(ctx context.Context, head *statement.Prepare) (*Rows, error) {
 	s := st.session
-	if _, err := s.findNamed(head.Name); err == nil {
-		return nil, sqlerror.New("42P05", "prepared statement %q already exists", head.Name).
-			WithHint("DEALLOCATE it first, or use another name.")
-	}
-	if len(s.named) >= namedMax {
-		return nil, sqlerror.New("53400", "too many prepared statements in this session").
-			WithHint("DEALLOCATE those that are no longer needed.")
+	if err := s.named.Refuse(head.Name); err != nil {
+		return nil, err
 	}
 	n := &NamedStatement{
-		Name: head.Name, Query: head.Query, Source: cmp.Or(st.written.Users, st.parsed.Text), FromSQL: true,
+		Name: head.Name, Query: head.Query, Source: st.written.Original(st.parsed.Text), FromSQL: true,
+		Meanings: st.meanings, In: dialect.Name(st.postgres),
 		Since: time.Now(), Declared: len(head.Types),
 		Names: st.written.Parameters, Functions: st.functions,
 		Types: make([]string, len(head.Types)), OIDs: make([]uint32, len(head.Types)),
@@ -76,21 +75,23 @@ func (st *Statement) prepareNamed(ctx context.Context, head *statement.Prepare) 
 		}
 		n.Types[i], n.OIDs[i] = name, oid
 	}
-	if err := s.checkNamed(ctx, n, st.parsed.Text[:head.QueryAt]); err != nil {
+	if err := n.Check(st.parsed.Text[:head.QueryAt], func(text string) (list []duckdb.ParameterType, asText bool, err error) {
+		planned, err := s.ProbeIn(ctx, text, DialectDuckDB)
+		if err != nil {
+			return nil, false, err
+		}
+		defer planned.Close()
+		return planned.params, planned.asText(), nil
+	}); err != nil {
 		return nil, err
 	}
-	if err := s.Take(account.Statement, n.Bytes()); err != nil {
-		return nil, err
-	}
-	if !outcome.Commits(ctx) {
-		s.Give(account.Statement, n.Bytes())
-		return nil, outcome.ErrUserRequest
-	}
-	if s.named == nil {
-		s.named = map[string]*NamedStatement{}
-	}
-	s.named[n.Name] = n
-	return done("PREPARE", 0), nil
+	err := s.named.Add(n, func() error {
+		if !outcome.Commits(ctx) {
+			return outcome.ErrUserRequest
+		}
+		return nil
+	})
+	return done("PREPARE", 0), err
 }
 
 // parameterType is the type that PREPARE declares, as DuckDB calls it and as PostgreSQL numbers it.
@@ -106,41 +107,11 @@ func (s *Session) parameterType(declared string) (name string, oid uint32, err e
 	return name, oid, nil
 }
 
-// checkNamed plans the statement to see what is wrong with it and what types its parameters have. before is the text before it.
-func (s *Session) checkNamed(ctx context.Context, n *NamedStatement, before string) error {
-	given, changed, padded := n.Planned(before)
-	parsed, err := statement.Parse(given)
-	if err != nil {
-		return dialect.InOriginal(err, changed, given, padded)
-	}
-	switch parsed.Head.(type) {
-	case *statement.Select, *statement.Insert, *statement.Update, *statement.Delete, *statement.Merge:
-	default:
-		word := strings.Fields(n.Query)[0]
-		e := sqlerror.New("42601", "syntax error at or near %q", word).WithHint("PREPARE takes SELECT, INSERT, UPDATE, DELETE, MERGE and VALUES.")
-		e.At = utf8.RuneCountInString(before) + 1
-		return e
-	}
-	planned, err := s.ProbeIn(ctx, given, DialectDuckDB)
-	if err != nil {
-		if n.Open() && prepared.AboutTypes(err) {
-			return nil // its values will say of what type they are
-		}
-		return dialect.InOriginal(err, changed, given, padded)
-	}
-	defer planned.Close()
-	if planned.asText() {
-		return nil // it was planned as if all parameters were text
-	}
-	n.Deduce(planned.Parameters())
-	return nil
-}
-
 // prepareExecute plans the named statement for its arguments: what is described is what it gives for them. That there is none is an
 // error of running it, as in PostgreSQL.
 func (st *Statement) prepareExecute(ctx context.Context, head *statement.Execute) error {
 	s := st.session
-	if _, err := s.findNamed(head.Name); err != nil {
+	if _, err := s.named.Find(head.Name); err != nil {
 		st.run = func(context.Context, []any) (*Rows, error) { return nil, err }
 		return nil
 	}
@@ -157,7 +128,7 @@ func (st *Statement) prepareExecute(ctx context.Context, head *statement.Execute
 		if len(args) > 0 {
 			return nil, sqlerror.New("42P02", "there is no parameter $1")
 		}
-		if _, err := s.findNamed(head.Name); err != nil {
+		if _, err := s.named.Find(head.Name); err != nil {
 			return nil, err
 		}
 		rows, err := inner.Execute(ctx, nil)
@@ -168,10 +139,7 @@ func (st *Statement) prepareExecute(ctx context.Context, head *statement.Execute
 
 // executed is the text of a prepared statement with the arguments in place of its parameters.
 func (s *Session) executed(ctx context.Context, head *statement.Execute) (string, error) {
-	n, err := s.findNamed(head.Name)
-	if err == nil {
-		err = s.Unchanged(ctx, n.Functions)
-	}
+	n, err := s.CurrentNamed(ctx, head.Name)
 	if err != nil {
 		return "", err
 	}
@@ -208,25 +176,4 @@ func (s *Session) evaluate(ctx context.Context, expressions []string) ([]string,
 	}
 	defer batch.Release()
 	return prepared.Constants(batch, len(expressions))
-}
-
-// deallocate is DEALLOCATE.
-func (s *Session) deallocate(head *statement.Deallocate) (*Rows, error) {
-	if head.Name == "" {
-		s.forgetStatements()
-		return done("DEALLOCATE ALL", 0), nil
-	}
-	_, ours := s.named[head.Name]
-	s.ForgetNamed(head.Name)
-	if !s.options.Statements.Forget(head.Name) && !ours {
-		return nil, sqlerror.New("26000", "prepared statement %q does not exist", head.Name)
-	}
-	return done("DEALLOCATE", 0), nil
-}
-
-func (s *Session) forgetStatements() {
-	for name := range s.named {
-		s.ForgetNamed(name)
-	}
-	s.options.Statements.Forget("")
 }

@@ -3,19 +3,20 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/definition"
+	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/temporary"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
-	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
@@ -29,17 +30,15 @@ func (s *Session) temporaryNames(ctx context.Context) (snapshot.Temporary, error
 	return temporary.Names(ctx, s.conn)
 }
 
-// temporarySequences are the names of those that DuckDB has.
-func (s *Session) temporarySequences(ctx context.Context) (snapshot.Temporary, error) {
-	return s.temporaryUnlisted(ctx, statement.Sequence)
-}
-
-func (s *Session) temporaryUnlisted(ctx context.Context, kind statement.Object) (snapshot.Temporary, error) {
-	if !s.temporary {
-		return nil, nil
+// temporaryUnlisted asks DuckDB for the names of the session's own sequences, types or macros.
+func (s *Session) temporaryUnlisted(kind statement.Object) func(context.Context) (snapshot.Temporary, error) {
+	return func(ctx context.Context) (snapshot.Temporary, error) {
+		if !s.temporary {
+			return nil, nil
+		}
+		s.yield()
+		return temporary.Unlisted(ctx, s.conn, kind)
 	}
-	s.yield()
-	return temporary.Unlisted(ctx, s.conn, kind)
 }
 
 // changedTemporary notes that the session has, or had, temporary objects.
@@ -64,19 +63,11 @@ func (s *Session) dropTemporary() error {
 // preparePrivate readies a statement about temporary objects, which DuckDB keeps.
 func (st *Statement) preparePrivate(ctx context.Context, head *statement.Private) error {
 	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.runPrivate(ctx, args) }
-	if st.parts != nil || st.part {
-		return sqlerror.New("0A000", "a change of a temporary table with FOR UPDATE, or a change in WITH, "+
-			"is not supported")
-	}
-	if err := temporary.Refused(head.Verb, st.parsed.Text, st.parsed.Head); err != nil {
+	if err := temporary.Refused(head.Verb, st.parsed.Text, st.parsed.Head, st.parts != nil || st.part); err != nil {
 		return err
 	}
-	switch head.Verb {
-	case "insert", "update", "delete", "create":
-	default:
-		return nil
-	}
-	if !strings.Contains(st.parsed.Text, "$") && rewrite.ReturningOf(st.parsed.Head) == nil {
+	if !slices.Contains([]string{"insert", "update", "delete", "create"}, head.Verb) ||
+		!strings.Contains(st.parsed.Text, "$") && rewrite.ReturningOf(st.parsed.Head) == nil {
 		return nil
 	}
 	return st.describePrivate(ctx)
@@ -102,7 +93,7 @@ func (st *Statement) describePrivate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	st.schema = conform.Schema(schema)
+	st.schema = planned.ClientNames(conform.Schema(schema), st.parsed.Tree, false)
 	return nil
 }
 
@@ -137,12 +128,12 @@ func (st *Statement) privateText(ctx context.Context, v *snapshot.View) (text st
 	if err != nil {
 		return "", nil, err
 	}
+	made := edit.List(nil)
 	put := func(text string) string { return text } // what DuckDB alone reads
 	if head, ok := st.parsed.Head.(*statement.CreateTable); ok {
 		if text, moved, err = definition.Limited(text, head); err != nil {
 			return "", nil, err
 		}
-		made := edit.List(nil)
 		if text, made, put, err = s.templates(v).Text(ctx, text, head); err != nil {
 			return "", nil, err
 		}
@@ -156,6 +147,12 @@ func (st *Statement) privateText(ctx context.Context, v *snapshot.View) (text st
 		} else if err == nil {
 			text, moved = bound, made
 		}
+	}
+	if st.postgres {
+		if text, made, err = temporary.Columns(text, st.parsed, s.describeBeside(v)); err != nil {
+			return "", nil, err
+		}
+		moved = moved.Then(made)
 	}
 	explain = func(err error) error { return dialect.FromDuckDB(err, text, st.parsed.Text, moved) }
 	before, query := "", text
@@ -200,6 +197,9 @@ func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, 
 		return nil, err
 	}
 	defer v.Release()
+	if err := st.means(v); err != nil {
+		return nil, err
+	}
 	s.yield()
 	if err := s.beginDuck(s.block); err != nil {
 		return nil, err

@@ -19,9 +19,11 @@ import (
 	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/engine/reader"
+	"github.com/csmsql/csmsql/engine/relation"
 	"github.com/csmsql/csmsql/engine/scan"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/split"
+	"github.com/csmsql/csmsql/engine/temporary"
 	"github.com/csmsql/csmsql/exec/compute"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
@@ -58,6 +60,7 @@ type query struct {
 
 	key    string // under which the session keeps the plan when its statement is closed; empty: it does not
 	lasts  bool   // to plan the text again, over the same versions, would give the same
+	said   relation.Meanings
 	typed  bool   // its text is what PostgreSQL's became (Statement.typed)
 	viewed bool   // planning it looked tables up that stand in no text of its user's
 	kept   int64  // what it counts for while it is kept
@@ -120,7 +123,7 @@ func (s *Session) withTypes(ctx context.Context, in dialect.Source, v *snapshot.
 // types reads texts of a statement that sees v, which may have to do with users' types.
 func (s *Session) types(ctx context.Context, v *snapshot.View) namedtype.Host {
 	return namedtype.Host{
-		View: v, Conn: s.conn, Yield: s.yield, Temporary: s.temporary, Relations: s.relations(v),
+		View: v, Conn: s.conn, Yield: s.yield, Temporary: s.temporary, Relations: s.relations(v).Find,
 		Plan: func(text string) ([]*enumeration.Type, error) {
 			q, err := s.planDuckFor(ctx, s.read(dialect.SourceOf(text), v), v, nil)
 			if err != nil {
@@ -129,18 +132,26 @@ func (s *Session) types(ctx context.Context, v *snapshot.View) namedtype.Host {
 			defer q.close()
 			return q.users, nil
 		},
-		Prepare: func(text string) ([]*enumeration.Type, error) {
-			if err := s.showNames(v); err != nil {
-				return nil, err
-			}
-			s.visible = v
-			duck, err := s.conn.Prepare(text)
-			if s.visible = nil; err != nil {
-				return nil, err
-			}
-			defer duck.Close()
-			return duck.UserTypes(), nil
-		},
+		Describe: s.describeBeside(v),
+	}
+}
+
+// describeBeside asks DuckDB for the columns of a query that a statement over v has to do with, and their users' types.
+func (s *Session) describeBeside(v *snapshot.View) temporary.Describe {
+	return func(query string) (*arrow.Schema, []*enumeration.Type, error) {
+		s.yield()
+		if err := s.showNames(v); err != nil {
+			return nil, nil, err
+		}
+		before := s.visible
+		s.visible = v
+		duck, err := s.conn.Prepare(query)
+		if s.visible = before; err != nil {
+			return nil, nil, err
+		}
+		defer duck.Close()
+		schema, err := duck.Schema()
+		return schema, duck.UserTypes(), err
 	}
 }
 
@@ -161,7 +172,7 @@ func (s *Session) newQuery(in dialect.Source, v *snapshot.View) *query {
 // basis is what a plan is made over now.
 func (s *Session) basis(v *snapshot.View) planned.Basis {
 	return planned.Basis{
-		Revision: v.Contents.Revision(), Path: s.settings.SearchPath, Meaning: s.meaning,
+		Revision: v.Contents.Revision(), Path: s.settings.SearchPath, Hiding: v.Own, Meaning: s.meaning,
 		Own: s.block != nil && s.block.Changes != nil && s.block.Changes.Changed(), Faults: s.engine.reader.Faults(), Verification: s.settings.Verification(), Without: s.without(),
 		Reads: v.Reads,
 	}
@@ -212,7 +223,7 @@ func (s *Session) planOnce(ctx context.Context, st *Statement, v *snapshot.View)
 	always := s.replansAlways()
 	if !always {
 		if q := s.takePlan(text, v); q != nil {
-			q.typed = q.typed || st.postgres
+			q.typed, st.meanings = q.typed || st.postgres, q.said
 			return q, nil
 		}
 	}
@@ -231,7 +242,7 @@ func (s *Session) planOnce(ctx context.Context, st *Statement, v *snapshot.View)
 	if err != nil {
 		return nil, err
 	}
-	q.Names, q.typed = q.meanings(v), st.postgres
+	q.Names, q.typed, q.said = q.meanings(v), st.postgres, st.meanings
 	if q.lasts && !always {
 		q.key = text
 	}

@@ -29,7 +29,7 @@ import (
 
 // describeReturning plans the list over no rows, to see what is wrong with it and what it gives.
 func (st *Statement) describeReturning(ctx context.Context, r *rewrite.Returning, version *catalog.TableVersion, v *snapshot.View) error {
-	columns := func(query string) (*arrow.Schema, error) { return st.session.columnsOf(ctx, query, v) }
+	columns := func(query string) (*arrow.Schema, error) { return st.session.putsOut(ctx, v, query) }
 	said, err := r.Read(version.Table(), columns)
 	if err != nil {
 		return r.Place(err, st.parsed.Text)
@@ -55,7 +55,7 @@ func (s *Session) originsReturned(
 	r *rewrite.Returning, version *catalog.TableVersion, v *snapshot.View) []typing.Origin {
 	const written = "csm_written"
 	text := r.Query(rewrite.Condition{With: r.With, From: r.Beside(written + " AS " + duckdb.QuoteIdentifier(r.Alias))})
-	return typing.Origins(text, dialect.TreeOf(text), relation.Called(written, version, s.relations(v)))
+	return typing.Origins(text, dialect.TreeOf(text), relation.Called(written, version, s.relations(v).Find))
 }
 
 // returned asks for the list of the rows that were kept. The caller releases what it keeps.

@@ -77,7 +77,7 @@ type Session struct {
 	block   *block            // the open transaction block, nil between transactions
 	seen    *catalog.Contents // by its last statement, of a borrower
 	inside  *snapshot.View    // of the statement of which a part is running; nil: none is
-	named   map[string]*NamedStatement
+	named   prepared.Registry
 	// looksIn is where conn looks for bare names.
 	looksIn names.SearchPath
 	// visible is what names mean while a statement is planned; csm_table asks it.
@@ -121,9 +121,6 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 	if options.User == "" {
 		options.User = "postgres"
 	}
-	if options.Statements == nil {
-		options.Statements = prepared.None{}
-	}
 	s := &Session{
 		engine: e, life: lifetime.New(e.life.Context), options: options,
 		open: map[*Rows]struct{}{}, statements: map[*Statement]struct{}{},
@@ -132,6 +129,7 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 		s.life.Holder = e.node.Hold(fmt.Sprintf("session %d of %s", options.ProcessID, options.User))
 	}
 	s.parked.Of = &e.parking
+	s.named = prepared.Registry{Client: options.Statements, Take: s.Take, Give: s.Give}
 	s.settings = configuration.New(&e.settings, options.User, s.modes)
 	conn, err := e.db.Connect(s.resolveTable)
 	if err != nil {
@@ -141,7 +139,7 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 	s.turn, s.listening = e.turns.Flow(), follow.NewListening(e.follows, s.account, options.Notified)
 	conn.OnSetConfig(s.settings.Called)
 	readOnly := func() bool { return s.modes().ReadOnly }
-	s.sequences = sequence.Converse(s.life.Context, e.sequences, e.catalog, readOnly, s.temporarySequences)
+	s.sequences = sequence.Converse(s.life.Context, e.sequences, e.catalog, readOnly, s.temporaryUnlisted(statement.Sequence))
 	conn.OnSequence(s.sequences.Answer)
 	conn.NameTypes(s.typeCalled)
 	err = s.account.Begin(account.SessionBytes)

@@ -3,6 +3,8 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -18,6 +20,7 @@ import (
 	"github.com/csmsql/csmsql/engine/overdue"
 	"github.com/csmsql/csmsql/engine/part"
 	"github.com/csmsql/csmsql/engine/planned"
+	"github.com/csmsql/csmsql/engine/relation"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/workforce"
@@ -47,6 +50,7 @@ type Statement struct {
 	unplanned bool               // it needs none, and its parameters are known
 	constant  bool               // its rows need neither DuckDB nor a look for keys
 	written   dialect.Written    // how the user wrote its text
+	meanings  relation.Meanings  // for which its text was written so
 	postgres  bool               // which is PostgreSQL's
 	functions *function.Uses     // whose bodies it has
 	elsewhere *elsewhere         // of a query that a worker runs; nil: it runs here
@@ -345,6 +349,11 @@ func (st *Statement) execute(ctx context.Context, args []any) (*Rows, error) {
 	if err == nil {
 		rows, err = st.run(ctx, args)
 	}
+	if errors.Is(err, planned.ErrMeaning) {
+		if err = st.prepareAgain(ctx); err == nil {
+			rows, err = st.run(ctx, args)
+		}
+	}
 	if err != nil {
 		st.failed = true
 		if !st.inBlock {
@@ -438,8 +447,40 @@ func (st *Statement) typed(ctx context.Context, v *snapshot.View) (err error) {
 		}
 		defer v.Release()
 	}
-	st.parsed, st.written, err = st.written.Typed(st.parsed, st.session.relations(v))
+	names := st.session.relations(v)
+	st.parsed, st.written, err = st.written.Typed(st.parsed, names.Find)
+	st.meanings = append(st.meanings, names.Meanings()...)
 	return err
+}
+
+// means is planned.ErrMeaning if the statement's text was written for other types than those that are there in v.
+func (st *Statement) means(v *snapshot.View) error {
+	if st.part || len(st.meanings) == 0 || st.meanings.Hold(st.session.relations(v)) {
+		return nil // of a part it is the whole statement's
+	}
+	return planned.ErrMeaning
+}
+
+// prepareAgain has another statement run, which means what the user's text does by now.
+func (st *Statement) prepareAgain(ctx context.Context) error {
+	now, err := st.session.probe(ctx, lex.Client.Text(st.written.Original(st.parsed.Text)), DialectPostgres)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(now.params, st.params) || !now.schema.Equal(st.schema) {
+		now.close()
+		return planned.Outdated()
+	}
+	if st.inner != nil {
+		st.inner.close()
+	}
+	st.inner, st.run = now, func(ctx context.Context, args []any) (*Rows, error) {
+		now.touch()
+		rows, err := now.run(ctx, args)
+		now.failed = now.failed || err != nil
+		return rows, err
+	}
+	return nil
 }
 
 // nameTypes has a statement of which more is kept than a plan name the users' types by their numbers.
@@ -474,14 +515,25 @@ func (st *Statement) setPlan(plan *query) {
 	st.plan, st.params = plan, plan.Params
 }
 
-// replan makes the plan again when the catalog has moved on, and returns what it sees; the caller releases that.
-func (st *Statement) replan(ctx context.Context) (*snapshot.View, error) {
-	s := st.session
-	v, err := st.planned, error(nil)
-	if st.planned = nil; v == nil {
-		v, err = s.pinRead(ctx, st.nothing)
+// replan makes the plan again when the catalog has moved on, and returns what it sees; the caller releases that, unless
+// there is an error.
+func (st *Statement) replan(ctx context.Context) (v *snapshot.View, err error) {
+	atOnce := st.planned != nil
+	if v, st.planned = st.planned, nil; !atOnce {
+		if v, err = st.session.pinRead(ctx, st.nothing); err != nil {
+			return nil, err
+		}
 	}
-	if err != nil || st.plan != nil && st.plan.fresh(v) {
+	defer func() {
+		if err != nil {
+			v.Release()
+		}
+	}()
+	fresh := st.plan != nil && st.plan.fresh(v)
+	if !fresh || !atOnce && st.meanings.Own() {
+		err = st.means(v)
+	}
+	if fresh || err != nil {
 		return v, err
 	}
 	old, text := st.plan, st.planText
@@ -490,20 +542,17 @@ func (st *Statement) replan(ctx context.Context) (*snapshot.View, error) {
 	}
 	plan, err := st.planAgain(ctx, text, v)
 	if err != nil {
-		v.Release()
-		return nil, err
+		return v, err
 	}
 	if old != nil {
 		old.close()
 	}
 	plan.Names = plan.meanings(v)
 	st.plan = plan
-	if err := st.chargePlan(); err != nil {
+	if err = st.chargePlan(); err != nil {
 		st.dropPlan()
-		v.Release()
-		return nil, err
 	}
-	return v, nil
+	return v, err
 }
 
 func (st *Statement) planAgain(ctx context.Context, text string, v *snapshot.View) (*query, error) {

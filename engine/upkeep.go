@@ -111,7 +111,7 @@ func (st *Statement) alterOnline(ctx context.Context, change *upkeep.Online) (*R
 		return nil, sqlerror.New("25001", "ALTER TABLE … %s cannot run inside a transaction block", change.Words).WithHint("It commits more than once, so that a large table does not need twice its space.")
 	}
 	name, err := s.tableNamed(ctx, table)
-	if change.IfExists && isState(err, "42P01") {
+	if change.IfExists && sqlerror.State(err) == "42P01" {
 		s.noticed(fmt.Sprintf("relation %q does not exist, skipping", table.String()), "")
 		return done("ALTER TABLE", 0), nil
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/names"
-	"github.com/csmsql/csmsql/engine/prepared"
 	"github.com/csmsql/csmsql/engine/relation"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/viewtext"
@@ -162,7 +161,7 @@ func (q *query) planCatalog(ctx context.Context, tree *pg.ParseResult, v *snapsh
 		return true, err
 	}
 	if strings.Contains(strings.ToLower(q.text), "pg_prepared_statements") {
-		if err := pgcatalog.SetPrepared(s.conn.Exec, prepared.Shown(s.options.Statements, s.named)); err != nil {
+		if err := pgcatalog.SetPrepared(s.conn.Exec, s.named.Shown()); err != nil {
 			return true, err
 		}
 	}
@@ -207,13 +206,13 @@ func (s *Session) describeForViews(tree *pg.ParseResult, scans []plan.Scan, v *s
 }
 
 // relations finds what names in a query mean that sees v.
-func (s *Session) relations(v *snapshot.View) typing.Find {
-	return relation.Finder(v.Lookup, v.LookupView)
+func (s *Session) relations(v *snapshot.View) *relation.Names {
+	return &relation.Names{Own: v.Own, Table: v.Lookup, View: v.LookupView, Describe: s.describeBeside(v)}
 }
 
 // origins returns which columns of tables those of a text's result are; nil: it is not known of all.
 func (s *Session) origins(text string, tree *pg.ParseResult, v *snapshot.View, schema *arrow.Schema) []typing.Origin {
-	if list := typing.Origins(text, tree, s.relations(v)); len(list) == schema.NumFields() {
+	if list := typing.Origins(text, tree, s.relations(v).Find); len(list) == schema.NumFields() {
 		return list
 	}
 	return nil

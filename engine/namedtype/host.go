@@ -23,8 +23,9 @@ type Host struct {
 	Temporary bool
 	// Relations finds what names in FROM mean.
 	Relations typing.Find
-	// Plan returns the types of a query's parameters, Prepare those of a text as DuckDB is given it.
-	Plan, Prepare func(text string) ([]*enumeration.Type, error)
+	// Plan returns the types of a query's parameters, Describe those of a text as DuckDB is given it.
+	Plan     func(text string) ([]*enumeration.Type, error)
+	Describe temporary.Describe
 }
 
 // Concerns reports whether a statement that the session does not plan as it is may name user-defined types, or labels.
@@ -53,7 +54,8 @@ func (h Host) Statement(ctx context.Context, parsed *statement.Statement, users 
 	if _, kept := keptQuery(parsed.Head); !kept {
 		ask = func(text string) ([]*enumeration.Type, error) {
 			h.Yield()
-			return h.Prepare(dialect.Operators(text))
+			_, types, err := h.Describe(dialect.Operators(text))
+			return types, err
 		}
 	}
 	reading, err := h.reading(ctx, ask)

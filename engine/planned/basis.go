@@ -2,6 +2,7 @@ package planned
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -51,11 +52,12 @@ func (k *Share) Kept() (plans int, bytes int64) {
 // Basis is what a plan was made over, beside its text.
 type Basis struct {
 	Revision     catalog.Revision
-	Names        lookup.Meanings // what planning has looked up; nil: unknown
-	Own          bool            // it was planned over a block's own changes, which have no revision
-	Path         []string        // where its names were looked for
-	Meaning      string          // the session's
-	Faults       uint64          // pages that had been found gone when planning, which reads too, began
+	Names        lookup.Meanings    // what planning has looked up; nil: unknown
+	Own          bool               // it was planned over a block's own changes, which have no revision
+	Path         []string           // where its names were looked for
+	Hiding       snapshot.Temporary // the session's own objects, which hide what is called so
+	Meaning      string             // the session's
+	Faults       uint64             // pages that had been found gone when planning, which reads too, began
 	Verification reader.Verification
 	Without      optimization.Set // what planning and running it leave out (csm.disable)
 	Nodes        []string         // that were there; nil: it does not depend on them
@@ -66,12 +68,13 @@ type Basis struct {
 // that are there. temporary: the session may have temporary objects.
 func (b *Basis) Stands(now *Basis, nodes func() []string, temporary bool, v *snapshot.View) bool {
 	return !b.Own && !now.Own && (b.Nodes == nil || slices.Equal(b.Nodes, nodes())) && b.Faults == now.Faults &&
-		slices.Equal(b.Path, now.Path) && b.Meaning == now.Meaning && b.Verification == now.Verification &&
+		slices.Equal(b.Path, now.Path) && maps.Equal(b.Hiding, now.Hiding) && b.Meaning == now.Meaning &&
+		b.Verification == now.Verification &&
 		b.Without == now.Without && b.means(v, temporary)
 }
 
-// means reports whether the plan's names mean in v what they did: those of others may have changed. Temporary objects
-// hide tables, so that a plan from before the session had any is not trusted.
+// means reports whether the plan's names mean in v what they did: those of others may have changed. Whether they are
+// those of temporary objects is in no revision.
 func (b *Basis) means(v *snapshot.View, temporary bool) bool {
 	revision := v.Contents.Revision()
 	if b.Revision != revision && (b.Names == nil || temporary || !b.Names.Same(v.Meaning)) {

@@ -1,6 +1,14 @@
 package planned
 
-import "github.com/csmsql/csmsql/sql/sqlerror"
+import (
+	"errors"
+
+	"github.com/csmsql/csmsql/sql/sqlerror"
+)
+
+// ErrMeaning is of a statement whose text was written for types that columns no longer have: it is to be prepared
+// again, which its caller does, before it has read or written anything.
+var ErrMeaning = errors.New("columns of what the statement names have other types by now")
 
 // Outdated is the error of a prepared statement whose columns are others by now. Drivers that keep statements, pgJDBC
 // and asyncpg, prepare it again when they see the routine's name.

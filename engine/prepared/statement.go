@@ -2,8 +2,6 @@ package prepared
 
 import (
 	"cmp"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -13,8 +11,8 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
-	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // Statement is a prepared statement under its name.
@@ -34,7 +32,9 @@ type Statement struct {
 	Declared   int      // how many of them PREPARE said the type of
 	Names      []string // of the parameters, if they have names
 
-	Functions *function.Uses // whose bodies it has
+	Functions *function.Uses    // whose bodies it has
+	Meanings  relation.Meanings // for which its text was written so
+	In        string            // the dialect of Source
 }
 
 // Protocol are those that a session's client named itself, through the protocol that the session does not see.
@@ -47,23 +47,46 @@ type Protocol interface {
 	List() []*Statement
 }
 
-// None is for sessions whose client speaks none.
-type None struct{}
+// none is for sessions whose client speaks none.
+type none struct{}
 
-// Find implements Protocol.
-func (None) Find(string) (*Statement, bool) { return nil, false }
-
-// Forget implements Protocol.
-func (None) Forget(string) bool { return false }
-
-// List implements Protocol.
-func (None) List() []*Statement { return nil }
+func (none) Find(string) (*Statement, bool) { return nil, false }
+func (none) Forget(string) bool             { return false }
+func (none) List() []*Statement             { return nil }
 
 // leastBytes is what a statement that PREPARE made takes beside its texts.
 const leastBytes = 1 << 10
 
 // Bytes is what is charged for it: its plan is not kept.
 func (n *Statement) Bytes() int64 { return leastBytes + int64(len(n.Query)+len(n.Source)) }
+
+// Check plans the statement to see what is wrong with it, and what types its parameters have. before is the text before
+// it; plan gives the parameters' types, and whether it was planned as if all of them were text.
+func (n *Statement) Check(before string, plan func(text string) ([]duckdb.ParameterType, bool, error)) error {
+	given, changed, padded := n.Planned(before)
+	parsed, err := statement.Parse(given)
+	if err != nil {
+		return dialect.InOriginal(err, changed, given, padded)
+	}
+	switch parsed.Head.(type) {
+	case *statement.Select, *statement.Insert, *statement.Update, *statement.Delete, *statement.Merge:
+	default:
+		word := strings.Fields(n.Query)[0]
+		e := sqlerror.New("42601", "syntax error at or near %q", word).
+			WithHint("PREPARE takes SELECT, INSERT, UPDATE, DELETE, MERGE and VALUES.")
+		e.At = utf8.RuneCountInString(before) + 1
+		return e
+	}
+	types, asText, err := plan(given)
+	switch {
+	case err != nil && n.Open() && AboutTypes(err): // its values will say of what type they are
+	case err != nil:
+		return dialect.InOriginal(err, changed, given, padded)
+	case !asText:
+		n.Deduce(types)
+	}
+	return nil
+}
 
 // Deduce gives parameters whose type is not declared those that planning found.
 func (n *Statement) Deduce(types []duckdb.ParameterType) {
@@ -155,16 +178,3 @@ type Family struct {
 
 // FamilyOf is a type's.
 func FamilyOf(t duckdb.ParameterType) Family { return families[t] }
-
-// Shown are the statements of a session as pg_prepared_statements shows them: the protocol's, and those by their names.
-func Shown(protocol Protocol, named map[string]*Statement) []pgcatalog.Prepared {
-	list := slices.Concat(protocol.List(), slices.Collect(maps.Values(named)))
-	slices.SortFunc(list, func(a, b *Statement) int { return strings.Compare(a.Name, b.Name) })
-	rows := make([]pgcatalog.Prepared, len(list))
-	for i, n := range list {
-		rows[i] = pgcatalog.Prepared{
-			Name: n.Name, Statement: n.Source, Since: n.Since, Types: n.OIDs, FromSQL: n.FromSQL,
-		}
-	}
-	return rows
-}

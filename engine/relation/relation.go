@@ -97,22 +97,6 @@ func OfView(w *catalog.View) pgcatalog.Relation {
 	}
 }
 
-// Finder gives the relation that a name means, of what finds tables and views.
-func Finder(table func(database, schema, name string) *catalog.TableVersion,
-	view func(database, schema, name string) *catalog.View) typing.Find {
-	return func(database, schema, name string) *pgcatalog.Relation {
-		if t := table(database, schema, name); t != nil {
-			r := OfTable(t)
-			return &r
-		}
-		if w := view(database, schema, name); w != nil {
-			r := OfView(w)
-			return &r
-		}
-		return nil
-	}
-}
-
 // Called finds a table by a name without a schema, and all other names as others does.
 func Called(name string, table *catalog.TableVersion, others typing.Find) typing.Find {
 	return func(database, schema, asked string) *pgcatalog.Relation {

@@ -134,8 +134,13 @@ func name(verb, text string) string {
 	return name
 }
 
-// Refused is the error of a statement whose verb is not there, or that DuckDB takes for another one, nil of others.
-func Refused(verb, text string, head any) error {
+// Refused is the error of a statement whose verb is not there, or that DuckDB takes for another one, or that is a part
+// of another one or has such; nil of others.
+func Refused(verb, text string, head any, parts bool) error {
+	if parts {
+		return sqlerror.New("0A000", "a change of a temporary table with FOR UPDATE, or a change in WITH, "+
+			"is not supported")
+	}
 	list, others := "", ""
 	switch head := head.(type) {
 	case *statement.Update:
@@ -277,6 +282,13 @@ func Explain(err error) error {
 	e, ok := err.(*sqlerror.Error)
 	if !ok {
 		return err
+	}
+	if at := strings.Index(e.Message, "Referenced update column "); at >= 0 {
+		name, _, _ := strings.Cut(e.Message[at+len("Referenced update column "):], " not found in table!")
+		return sqlerror.New("42703", "column %q does not exist", name)
+	}
+	if _, name, found := strings.Cut(e.Message, "Multiple assignments to same column "); found {
+		return sqlerror.New("42601", "multiple assignments to same column %s", name)
 	}
 	for _, words := range []string{"Can only update base table", "Can only delete from base table", "is not a table"} {
 		if strings.Contains(e.Message, words) {

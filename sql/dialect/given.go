@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/notation"
@@ -16,6 +17,14 @@ const (
 	DuckDBName   = "duckdb"   // what it means in DuckDB 1.5
 	PostgresName = "postgres" // what it means in PostgreSQL 15, as far as docs/dialect.md says
 )
+
+// Name is PostgreSQL's, or DuckDB's.
+func Name(postgres bool) string {
+	if postgres {
+		return PostgresName
+	}
+	return DuckDBName
+}
 
 // Check refuses what names no dialect; nothing stands for PostgreSQL's, the default.
 func Check(name string) error {
@@ -60,9 +69,11 @@ func Given(users *lex.Text, in string) (*lex.Text, Written, error) {
 	w.Given, w.Edits = versions, w.Edits.Then(made)
 	read = next(read, versions)
 	if in == PostgresName {
-		made := edit.List(nil)
-		if w.Given, made = intoTable(read); made != nil {
-			w.Edits, read = w.Edits.Then(made), next(read, w.Given)
+		for _, write := range []func(*lex.Text) (string, edit.List){intoTable, ownSchema} {
+			made := edit.List(nil)
+			if w.Given, made = write(read); made != nil {
+				w.Edits, read = w.Edits.Then(made), next(read, w.Given)
+			}
 		}
 		translated, made, err := Postgres(read)
 		if err != nil {
@@ -146,6 +157,9 @@ func (w Written) Typed(parsed *statement.Statement, find typing.Find) (*statemen
 	w.Given, w.Edits = text, w.Edits.Then(made)
 	return typed, w, nil
 }
+
+// Original is the text as the user wrote it that became text.
+func (w Written) Original(text string) string { return cmp.Or(w.Users, text) }
 
 // Place makes an error's position one in the user's text.
 func (w Written) Place(err error) error {

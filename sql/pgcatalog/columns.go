@@ -13,16 +13,29 @@ import (
 const NoName = "?column?"
 
 // ColumnNames are the names that PostgreSQL gives to the result columns of the first statement, "" where a star stands
-// or DuckDB's name is the same; nil if the statement returns no rows of a SELECT.
+// or DuckDB's name is the same; of one that makes a table or a view of a query, to that one's. It is nil if the statement
+// has no rows of a SELECT, and no RETURNING.
 func ColumnNames(parsed *pg.ParseResult) []string {
 	if parsed == nil || len(parsed.Stmts) == 0 {
 		return nil
 	}
-	s := parsed.Stmts[0].GetStmt().GetSelectStmt()
+	statement := parsed.Stmts[0].GetStmt()
+	if view := statement.GetViewStmt(); view != nil {
+		statement = view.Query
+	} else if table := statement.GetCreateTableAsStmt(); table != nil {
+		statement = table.Query
+	}
+	s := statement.GetSelectStmt()
 	for s.GetLarg() != nil {
 		s = s.Larg
 	}
-	var names []string
+	names := []string(nil)
+	for _, list := range [][]*pg.Node{statement.GetInsertStmt().GetReturningList(),
+		statement.GetUpdateStmt().GetReturningList(), statement.GetDeleteStmt().GetReturningList()} {
+		for _, n := range list {
+			names = append(names, TargetName(n.GetResTarget()))
+		}
+	}
 	if rows := s.GetValuesLists(); len(rows) > 0 {
 		for i := range rows[0].GetList().GetItems() {
 			names = append(names, "column"+strconv.Itoa(i+1))

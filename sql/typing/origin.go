@@ -62,8 +62,9 @@ func Origins(sql string, parsed *pg.ParseResult, find Find) []Origin {
 	for i, o := range q.Outputs {
 		if base := o.Column.Base(); base.Item != nil {
 			r := base.Item.Table.Of.(*pgcatalog.Relation)
-			c := r.Columns[base.Index]
-			origins[i] = Origin{r.OID, uint16(base.Index + 1), c.Type, c.Typmod}
+			if c := r.Columns[base.Index]; r.OID != 0 { // a temporary one is in no catalog
+				origins[i] = Origin{r.OID, uint16(base.Index + 1), c.Type, c.Typmod}
+			}
 		} else if o.Target < len(s.TargetList) && sums.isBigint(s.TargetList[o.Target].GetResTarget().GetVal()) {
 			origins[i] = Origin{Type: bigintType, Typmod: -1}
 		}

@@ -99,7 +99,7 @@ func (p *prepared) execute(ctx context.Context, args []wire.Value) (*engine.Rows
 // its parameters or columns are no longer those described to the client. Few drivers would do it themselves.
 func (p *prepared) refresh(ctx context.Context) error {
 	s := p.session
-	changed := s.engine.Unchanged(ctx, p.engine.Functions())
+	changed := s.engine.Unchanged(ctx, p.engine.Named().Functions)
 	if changed == nil {
 		return nil
 	}

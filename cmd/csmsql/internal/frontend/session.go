@@ -116,7 +116,7 @@ func (s *session) prepare(ctx context.Context, text *lex.Text, in string, declar
 		return nil, err
 	}
 	st := &prepared{session: s, engine: inner, sql: text.SQL, changed: changed, fields: withOrigins(inner.Schema(), inner.Origins()), parameters: parameters, since: time.Now()}
-	if st.in, st.declared = in, declared; in == "" && inner.Functions() != nil {
+	if st.in, st.declared = in, declared; in == "" && inner.Named().Functions != nil {
 		if st.in, err = s.engine.Setting(setting.Dialect); err != nil {
 			return nil, cmp.Or(inner.Close(), err)
 		}

@@ -26,7 +26,6 @@ func (s statements) Find(name string) (*engine.NamedStatement, bool) {
 	if !ok {
 		return nil, false
 	}
-	n := &engine.NamedStatement{Name: name}
 	var p *prepared
 	switch st := st.(type) {
 	case *prepared:
@@ -36,10 +35,10 @@ func (s statements) Find(name string) (*engine.NamedStatement, bool) {
 	case *copyOut:
 		p = st.prepared
 	default:
-		return n, true // an empty query string
+		return &engine.NamedStatement{Name: name}, true // an empty query string
 	}
-	n.Query, n.Source, n.Since, n.OIDs = p.engine.Text(), p.sql, p.since, p.parameters
-	n.Functions = p.engine.Functions()
+	n := p.engine.Named()
+	n.Name, n.Source, n.Since, n.OIDs = name, p.sql, p.since, p.parameters
 	for _, oid := range p.parameters {
 		name := sqlName(oid)
 		if oid == pgformat.NumericOID {
@@ -71,11 +70,11 @@ func (s *session) HasNamed(name string) bool {
 
 // PrepareNamed implements wire.Named.
 func (s *session) PrepareNamed(ctx context.Context, name string) (wire.Statement, bool, error) {
-	n, ok := s.engine.Named(name)
-	if !ok {
+	if !s.HasNamed(name) {
 		return nil, false, nil
 	}
-	if err := s.engine.Unchanged(ctx, n.Functions); err != nil {
+	n, err := s.engine.CurrentNamed(ctx, name)
+	if err != nil {
 		return nil, false, err
 	}
 	st, err := s.prepareIn(ctx, lex.Client.Text(n.Query), engine.DialectDuckDB, n.OIDs)
