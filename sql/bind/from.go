@@ -32,7 +32,7 @@ func (b *binder) from(q *Query, n *pg.Node) *From {
 	case *pg.Node_RangeFunction:
 		f.Node = n
 		b.reflect(q, e.RangeFunction.ProtoReflect())
-		b.add1(q, &Item{Open: true}, e.RangeFunction.Alias)
+		b.add1(q, &Item{Open: true, Function: e.RangeFunction}, e.RangeFunction.Alias)
 		b.namesTables(q, e.RangeFunction)
 	default:
 		f.Node = n

@@ -126,6 +126,8 @@ type Item struct {
 	CTE     *CTE     // that is named
 	Sources []Column // of a join that has an alias, by column
 
+	Function *pg.RangeFunction // of one that gives rows: the item is open, whatever names the text gives to columns
+
 	// Of a base table:
 	Name     Name   // in the text
 	Keyword  int    // where TABLE or ONLY before the name begins; -1: nowhere

@@ -38,8 +38,9 @@ type inference struct {
 	depth int
 	// known is what columns of queries were found to be: the next query may name one twice, thirty deep.
 	known      map[column]uint32
-	decimalsOf map[column]decimal         // likewise
-	recursions map[*bind.Query]*recursion // by the query that a CTE begins with
+	decimalsOf map[column]decimal            // likewise
+	lists      map[*bind.Item][]*pg.FuncCall // likewise: namedRows of queries
+	recursions map[*bind.Query]*recursion    // by the query that a CTE begins with
 }
 
 // column is one that a query puts out.
@@ -98,6 +99,7 @@ func (n *inference) of(x *pg.Node) uint32 {
 				return elementsOf[array]
 			}
 		}
+		return n.ofPair(e.AIndirection)
 	case *pg.Node_AArrayExpr:
 		return arraysOf[n.unified(e.AArrayExpr.Elements)]
 	case *pg.Node_CoalesceExpr:
@@ -174,6 +176,8 @@ func (n *inference) operation(e *pg.A_Expr) uint32 {
 		return n.of(e.Lexpr)
 	case isConcatenation(e):
 		return n.concatenation(e)
+	case isPick(e):
+		return textType
 	case !isArithmetic(e):
 		return 0
 	case e.Lexpr == nil:
@@ -363,8 +367,14 @@ func (n *inference) call(f *pg.FuncCall) uint32 {
 		return first()
 	case "csm_array_positions":
 		return arraysOf[integerType]
-	case "csm_string_to_array", "csm_regexp_match", "csm_regexp_split_to_array":
+	case "csm_string_to_array", "csm_regexp_match", "csm_regexp_split_to_array", "csm_string_to_table",
+		"csm_regexp_split_to_table", "csm_json_array_elements_text", "csm_jsonb_array_elements_text",
+		"csm_json_object_keys", "csm_jsonb_object_keys":
 		return arraysOf[textType]
+	case "unnest":
+		if len(f.Args) == 1 {
+			return n.unnested(f.Args[0])
+		}
 	case "csm_divide", "csm_mod":
 		if len(f.Args) == 2 {
 			return wider(first(), n.of(f.Args[1]))
@@ -384,6 +394,9 @@ func (n *inference) call(f *pg.FuncCall) uint32 {
 	if strings.HasPrefix(name, "csm_round__") || strings.HasPrefix(name, "csm_trunc__") {
 		return numericType
 	}
+	if n.givesText(f) && !slices.ContainsFunc(f.Args, func(x *pg.Node) bool { return n.of(x) == byteaType }) {
+		return textType
+	}
 	return 0
 }
 
@@ -392,7 +405,7 @@ func (n *inference) reference(c *pg.ColumnRef) uint32 {
 	ref := n.bound.Ref(c)
 	switch {
 	case !ref.Certain:
-		return 0
+		return n.ofRows(ref)
 	case ref.Column.Item == nil:
 		return n.output(ref.Query, ref.Target)
 	}
@@ -444,6 +457,8 @@ func (n *inference) found(q *bind.Query, i int) uint32 {
 		switch {
 		case a == b:
 			return a
+		case a == textType && b == unknownType || a == unknownType && b == textType:
+			return textType
 		case a == unknownType || b == unknownType || isFloat(a) || isFloat(b):
 			return 0
 		}

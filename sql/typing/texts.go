@@ -26,7 +26,7 @@ var textFunctions = map[string]bool{
 	"lower": true, "upper": true, "trim": true, "btrim": true, "ltrim": true,
 	"rtrim": true, "replace": true, "left": true, "right": true,
 	"concat": true, "concat_ws": true, "string_agg": true, "initcap": true, "translate": true, "format": true,
-	"md5": true, "to_char": true, "quote_literal": true, "quote_ident": true, "array_to_string": true,
+	"md5": true, "current_setting": true, "to_char": true, "quote_literal": true, "quote_ident": true, "array_to_string": true,
 }
 
 // ourTextFunctions likewise, behind pgcatalog.TranslatedPrefix.
@@ -42,18 +42,11 @@ func (n *inference) isText(x *pg.Node) bool {
 	case *pg.Node_AConst:
 		return false
 	case *pg.Node_FuncCall:
-		schema, name := tree.FunctionName(e.FuncCall)
-		if e.FuncCall.Funcformat == pg.CoercionForm_COERCE_SQL_SYNTAX { // trim(LEADING 'a' FROM b)
-			schema, name = "", tree.LastText(e.FuncCall.Funcname)
-		}
-		if ours, is := strings.CutPrefix(name, pgcatalog.TranslatedPrefix); is && ourTextFunctions[ours] {
-			return true
-		}
-		if textFunctions[name] && (schema == "" || schema == tree.SystemSchema) {
+		if n.givesText(e.FuncCall) {
 			return true
 		}
 	case *pg.Node_AExpr:
-		if op := tree.LastText(e.AExpr.Name); e.AExpr.Kind == pg.A_Expr_Kind_AEXPR_OP && (op == "->>" || op == "#>>") {
+		if isPick(e.AExpr) {
 			return true
 		}
 	case *pg.Node_CoalesceExpr: // beside a text there are texts, and constants
@@ -70,6 +63,22 @@ func (n *inference) isText(x *pg.Node) bool {
 		return x.GetParamRef() == nil
 	}
 	return false
+}
+
+// givesText reports whether a function is one of those that give a text.
+func (n *inference) givesText(f *pg.FuncCall) bool {
+	schema, name := tree.FunctionName(f)
+	if f.Funcformat == pg.CoercionForm_COERCE_SQL_SYNTAX { // trim(LEADING 'a' FROM b)
+		schema, name = "", tree.LastText(f.Funcname)
+	}
+	ours, is := strings.CutPrefix(name, pgcatalog.TranslatedPrefix)
+	return is && ourTextFunctions[ours] || textFunctions[name] && (schema == "" || schema == tree.SystemSchema)
+}
+
+// isPick reports whether an operator takes a text out of a document.
+func isPick(e *pg.A_Expr) bool {
+	op := tree.LastText(e.Name)
+	return e.Kind == pg.A_Expr_Kind_AEXPR_OP && (op == "->>" || op == "#>>")
 }
 
 // ofText has what is cast from a text to a whole number or a boolean, or from an array of texts, looked at: DuckDB
