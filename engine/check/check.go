@@ -2,12 +2,14 @@ package check
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/columntype"
@@ -16,6 +18,7 @@ import (
 	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // Checker evaluates checks. Safe for concurrent use.
@@ -266,11 +269,15 @@ func (k *Checker) Expression(schema *arrow.Schema, check constraint.Constraint, 
 	if err := conn.Exec("ROLLBACK"); err != nil {
 		return err
 	}
+	row := " FROM (SELECT " + strings.Join(nulls, ", ") + ") AS " + table
+	if made != nil && strings.Contains(made.Error(), "Lambda functions") {
+		made = ofOneRow(conn.Connection, expression, row)
+	}
 	if refused, known := refusedCheck(made); known {
 		return refused
 	}
 	typed, err := texts(context.Background(), conn.Connection,
-		"SELECT typeof(("+expression+"\n)) FROM (SELECT "+strings.Join(nulls, ", ")+") AS "+table)
+		"SELECT typeof(("+expression+"\n))"+row)
 	switch {
 	case err != nil:
 		return dialect.WithoutPosition(err)
@@ -280,6 +287,21 @@ func (k *Checker) Expression(schema *arrow.Schema, check constraint.Constraint, 
 		return sqlerror.New("42804", "argument of CHECK must be type boolean, not type %s", strings.ToLower(typed[0]))
 	}
 	return nil
+}
+
+// ofOneRow is DuckDB's error of an expression that reads more than a row. It takes no lambdas in checks of its own
+// tables, which functions of the dialect have inside; ours are evaluated by queries.
+func ofOneRow(conn *duckdb.Connection, expression, row string) error {
+	for m := range tree.All(dialect.TreeOf("SELECT " + expression).ProtoReflect()) {
+		switch m.Interface().(type) {
+		case *pg.SubLink:
+			return errors.New("a subquery")
+		case *pg.ParamRef:
+			return errors.New("a parameter")
+		}
+	}
+	_, err := conn.Texts(context.Background(), "SELECT ''"+row+" WHERE ("+expression+"\n) IS NULL")
+	return err
 }
 
 // refusedCheck says in PostgreSQL's words what a check may not do, if it is that which DuckDB says.

@@ -103,7 +103,7 @@ var allowed = map[string][]string{
 	"engine/split":         {"engine/argument", "engine/facts", "engine/fragment", "engine/lifetime", "engine/member", "engine/placement", "engine/reader", "engine/scan", "catalog", "cluster/noderpc", "exec/plan", "memregion", "sql/dialect", "sql/optimization"},
 	"engine/turn":          {},
 	"engine/lifetime":      {"engine/custody"},
-	"engine/check":         {"engine/columntype", "engine/constraint", "catalog", "exec/duckdb", "sql/dialect", "sql/pgcatalog"},
+	"engine/check":         {"engine/columntype", "engine/constraint", "catalog", "exec/duckdb", "sql/dialect", "sql/pgcatalog", "sql/tree"},
 	"engine/key":           {"engine/constraint", "engine/ingest", "engine/order", "engine/reader", "catalog"},
 	"engine/reference":     {"engine/constraint", "engine/definition", "engine/ingest", "engine/key", "catalog"},
 	"engine/merge":         {"engine/cast", "engine/columntype", "engine/conform", "engine/ingest", "engine/retained", "engine/rewrite", "engine/snapshot", "catalog", "exec/duckdb", "sql/lex", "sql/statement"},

@@ -13,6 +13,9 @@ func asQueries(parsed *pg.ParseResult) *pg.ParseResult {
 		return parsed
 	}
 	s := unwrapped(parsed.Stmts[0].GetStmt())
+	if d := definitionIn(parsed); d != nil {
+		return changing(nil, d.table, nil).computes(asTargets(d.expressions...), nil).returns(nil)
+	}
 	if hidesTable(s) {
 		return &pg.ParseResult{}
 	}

@@ -44,6 +44,9 @@ import (
 // A sum that is a column of the result by itself stays: Origins says what it is.
 func Translate(sql string, parsed *pg.ParseResult, find Find) (string, edit.List, error) {
 	inserted := insertedRows(parsed)
+	if d := definitionIn(parsed); d != nil {
+		find = d.found(find)
+	}
 	parsed = asQueries(parsed)
 	names, err := bound(sql, parsed, find)
 	if err != nil {
@@ -124,7 +127,7 @@ func Needed(parsed *pg.ParseResult) bool {
 	switch parsed.Stmts[0].GetStmt().GetNode().(type) {
 	case *pg.Node_SelectStmt, *pg.Node_ExplainStmt, *pg.Node_DeclareCursorStmt, *pg.Node_PrepareStmt, *pg.Node_CopyStmt,
 		*pg.Node_CreateTableAsStmt, *pg.Node_InsertStmt, *pg.Node_ViewStmt, *pg.Node_UpdateStmt, *pg.Node_DeleteStmt,
-		*pg.Node_MergeStmt:
+		*pg.Node_MergeStmt, *pg.Node_CreateStmt, *pg.Node_AlterTableStmt:
 	default: // has no query
 		return false
 	}

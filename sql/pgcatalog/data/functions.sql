@@ -293,7 +293,8 @@ CREATE MACRO pg_session.csm_numeric__array(x) AS coalesce(x, CAST(NULL AS DECIMA
 CREATE MACRO pg_session.csm_numeric__array2(x) AS coalesce(x, CAST(NULL AS DECIMAL(1, 0)[][]));
 CREATE MACRO pg_session.csm_numeric__texts(x) AS CAST(list_transform(x, lambda e: pg_compat.double_text(e)) AS DOUBLE[]);
 CREATE MACRO pg_session.csm_numeric__text(x) AS pg_session.csm_numeric__texts(CAST(translate(x, '{}"', '[]') AS VARCHAR[]));
-CREATE MACRO pg_session.csm_whole(x, kind) AS CASE WHEN x IS NULL OR regexp_full_match(x, '\s*[+-]?[0-9]+\s*') THEN x
+CREATE MACRO pg_session.csm_whole(x, kind) AS CASE WHEN x IS NULL OR regexp_full_match(CAST(x AS VARCHAR), '\s*[+-]?[0-9]+\s*')
+	OR typeof(x) <> 'VARCHAR' THEN x
   ELSE error('22P02: invalid input syntax for type ' || kind || ': "' || x || '"') END;
 CREATE MACRO pg_session.csm_wholes(x, kind) AS list_transform(x, lambda e: pg_session.csm_whole(e, kind));
 CREATE MACRO pg_compat.word_of(x) AS lower(trim(x, e' \t\n\v\f\r'));
