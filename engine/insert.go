@@ -195,10 +195,7 @@ func (st *Statement) insertReturning(ctx context.Context, tx *catalog.Transactio
 	}
 	rows.Close() // the connection is needed
 	out, err := st.returned(ctx, v, written, table.Columns)
-	if err != nil {
-		return 0, st.session.keeper(), err
-	}
-	return count, out, nil
+	return count, out, err
 }
 
 // propose inserts the rows of an INSERT … ON CONFLICT, or does with them what its rule says.

@@ -58,7 +58,7 @@ func (s *Session) originsReturned(
 	return typing.Origins(text, dialect.TreeOf(text), relation.Called(written, version, s.relations(v).Find))
 }
 
-// returned asks for the list of the rows that were kept. The caller releases what it keeps.
+// returned asks for the list of the rows that were kept. The caller releases what it keeps, nothing with an error.
 func (st *Statement) returned(ctx context.Context, v *snapshot.View, written *retained.Batches, columns *arrow.Schema) (*retained.Batches, error) {
 	out := st.session.keeper()
 	if len(written.List) == 0 {
@@ -74,20 +74,20 @@ func (st *Statement) returned(ctx context.Context, v *snapshot.View, written *re
 	defer s.conn.Forget(number)
 	plan, err := s.planDuck(ctx, dialect.SourceOf(st.returning.Kept(columns, duckdb.ScanCall(number))), v)
 	if err != nil {
-		return nil, st.returning.PlaceQuery(err, st.parsed.Text)
+		return out, st.returning.PlaceQuery(err, st.parsed.Text)
 	}
 	defer plan.close()
 	if !conform.SameTypes(plan.schema, st.schema) {
-		return nil, planned.Outdated()
+		return out, planned.Outdated()
 	}
 	rows, err := plan.execute(ctx, v, nil)
 	if err != nil {
-		return nil, dialect.WithoutPosition(err)
+		return out, dialect.WithoutPosition(err)
 	}
 	defer rows.Close()
 	if err := out.Drain(ctx, rows.Next); err != nil {
 		out.Release()
-		return nil, dialect.WithoutPosition(err)
+		return out, dialect.WithoutPosition(err)
 	}
 	return out, nil
 }

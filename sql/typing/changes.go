@@ -14,7 +14,11 @@ func asQueries(parsed *pg.ParseResult) *pg.ParseResult {
 	}
 	s := unwrapped(parsed.Stmts[0].GetStmt())
 	if d := definitionIn(parsed); d != nil {
-		return changing(nil, d.table, nil).computes(asTargets(d.expressions...), nil).returns(nil)
+		c := &changed{}
+		if d.table != nil {
+			c = changing(nil, d.table, nil)
+		}
+		return c.computes(asTargets(d.expressions...), nil).returns(nil)
 	}
 	if hidesTable(s) {
 		return &pg.ParseResult{}

@@ -12,10 +12,13 @@ import (
 //
 //	CREATE TABLE t (a text, b int DEFAULT …, c int GENERATED ALWAYS AS (a::int), CHECK (a::int > 1))
 //	ALTER TABLE t ADD d text CHECK (d::int > b), ALTER a TYPE int USING a::int
+//
+// and those of CREATE DOMAIN n AS text CHECK (VALUE::int > 1) over VALUE.
 
-// definition is what a text says of a table that it makes or alters.
+// definition is what a text says of a table that it makes or alters, or of a domain that it makes.
 type definition struct {
-	table       *pg.RangeVar
+	table       *pg.RangeVar // nil: of a domain
+	value       uint32       // the type of that one's values
 	alters      bool
 	like        bool // others give it columns, too
 	columns     []pgcatalog.Column
@@ -35,6 +38,10 @@ func definitionIn(parsed *pg.ParseResult) *definition {
 			d.element(element)
 		}
 		d.constraints(create.Constraints)
+		return d
+	case s.GetCreateDomainStmt() != nil:
+		d := &definition{value: columnType(s.GetCreateDomainStmt().TypeName)}
+		d.constraints(s.GetCreateDomainStmt().Constraints)
 		return d
 	case alter != nil && alter.Relation != nil:
 		d := &definition{table: alter.Relation, alters: true}
@@ -102,6 +109,9 @@ func columnType(t *pg.TypeName) uint32 {
 
 // found is the table that is defined where that is asked for, and what find finds elsewhere.
 func (d *definition) found(find Find) Find {
+	if d.table == nil {
+		return find
+	}
 	return func(database, schema, name string) *pgcatalog.Relation {
 		before := (*pgcatalog.Relation)(nil)
 		if d.alters || !lex.Same(name, d.table.Relname) {

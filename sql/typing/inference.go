@@ -35,6 +35,7 @@ const (
 // inference finds the type of an expression in PostgreSQL, as far as the text and the catalog say it.
 type inference struct {
 	bound *bind.Statement
+	value uint32 // the type of VALUE in the definition of a domain; 0: it is none
 	depth int
 	// known is what columns of queries were found to be: the next query may name one twice, thirty deep.
 	known      map[column]uint32
@@ -404,6 +405,8 @@ func (n *inference) call(f *pg.FuncCall) uint32 {
 func (n *inference) reference(c *pg.ColumnRef) uint32 {
 	ref := n.bound.Ref(c)
 	switch {
+	case !ref.Certain && n.value != 0 && len(c.Fields) == 1 && strings.EqualFold(tree.LastText(c.Fields), "value"):
+		return n.value
 	case !ref.Certain:
 		return n.ofRows(ref)
 	case ref.Column.Item == nil:

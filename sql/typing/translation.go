@@ -44,15 +44,16 @@ import (
 // A sum that is a column of the result by itself stays: Origins says what it is.
 func Translate(sql string, parsed *pg.ParseResult, find Find) (string, edit.List, error) {
 	inserted := insertedRows(parsed)
+	value := uint32(0)
 	if d := definitionIn(parsed); d != nil {
-		find = d.found(find)
+		find, value = d.found(find), d.value
 	}
 	parsed = asQueries(parsed)
 	names, err := bound(sql, parsed, find)
 	if err != nil {
 		return sql, nil, nil
 	}
-	w := &translation{inference: inference{bound: names}, sql: sql, stays: map[*pg.Node]bool{},
+	w := &translation{inference: inference{bound: names, value: value}, sql: sql, stays: map[*pg.Node]bool{},
 		unnamed: map[*pg.Node]bool{}, bare: map[*pg.Node]bool{}, named: map[*pg.Node]bool{}}
 	for _, q := range names.Queries {
 		for _, c := range q.With {
@@ -127,7 +128,8 @@ func Needed(parsed *pg.ParseResult) bool {
 	switch parsed.Stmts[0].GetStmt().GetNode().(type) {
 	case *pg.Node_SelectStmt, *pg.Node_ExplainStmt, *pg.Node_DeclareCursorStmt, *pg.Node_PrepareStmt, *pg.Node_CopyStmt,
 		*pg.Node_CreateTableAsStmt, *pg.Node_InsertStmt, *pg.Node_ViewStmt, *pg.Node_UpdateStmt, *pg.Node_DeleteStmt,
-		*pg.Node_MergeStmt, *pg.Node_CreateStmt, *pg.Node_AlterTableStmt:
+		*pg.Node_MergeStmt, *pg.Node_CreateStmt, *pg.Node_AlterTableStmt,
+		*pg.Node_CreateDomainStmt:
 	default: // has no query
 		return false
 	}
