@@ -163,3 +163,36 @@ func TestTypesOfTemporaryTables(t *testing.T) {
 	exec(t, s, "UPDATE w SET i = i / 2")
 	require.Equal(t, []string{"3"}, rows(t, s, "SELECT i FROM w"))
 }
+
+// A statement that the client named itself is not prepared again by EXECUTE: the error says what to do. A DECLARE is.
+func TestOtherStatementsFollowTypes(t *testing.T) {
+	t.Parallel()
+	e := open(t)
+	own := &ownStatements{}
+	s, err := e.Session(engine.SessionOptions{Statements: own})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	exec(t, s, "SET csm.dialect = postgres; CREATE TABLE t (k int, x int); INSERT INTO t VALUES (1, 7), (2, 3)")
+	st, err := s.Prepare(t.Context(), "SELECT k FROM t WHERE x / 2 = 3")
+	require.NoError(t, err)
+	own.one = st.Named()
+	require.NoError(t, st.Close())
+	require.Equal(t, []string{"1"}, rows(t, s, "EXECUTE own"))
+	exec(t, s, "BEGIN")
+	declare, err := s.Prepare(t.Context(), "DECLARE c CURSOR FOR SELECT k FROM t WHERE x / 2 = 3")
+	require.NoError(t, err)
+	exec(t, s, "ALTER TABLE t ALTER x TYPE numeric(6, 2)")
+	_, err = declare.Exec(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, rows(t, s, "FETCH ALL FROM c"))
+	require.NoError(t, declare.Close())
+	exec(t, s, "COMMIT")
+	fails(t, s, "0A000", "EXECUTE own")
+}
+
+// ownStatements has one, called own.
+type ownStatements struct{ one *engine.NamedStatement }
+
+func (o *ownStatements) Find(name string) (*engine.NamedStatement, bool) { return o.one, name == "own" }
+func (o *ownStatements) Forget(string) bool                              { return false }
+func (o *ownStatements) List() []*engine.NamedStatement                  { return nil }

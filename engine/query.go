@@ -58,14 +58,14 @@ type query struct {
 	whole   string      // why not
 	catalog bool        // it reads PostgreSQL's system catalogs, which this connection has its own copy of
 
-	key    string // under which the session keeps the plan when its statement is closed; empty: it does not
-	lasts  bool   // to plan the text again, over the same versions, would give the same
-	said   relation.Meanings
-	typed  bool   // its text is what PostgreSQL's became (Statement.typed)
-	viewed bool   // planning it looked tables up that stand in no text of its user's
-	kept   int64  // what it counts for while it is kept
-	bytes  int64  // charged for it meanwhile
-	final  *query // of a split one: what its results were finished with last, to be used again
+	key    string            // under which the session keeps the plan when its statement is closed; empty: it does not
+	lasts  bool              // to plan the text again, over the same versions, would give the same
+	said   relation.Meanings // for which its text was written so
+	typed  bool              // its text is what PostgreSQL's became (Statement.typed)
+	viewed bool              // planning it looked tables up that stand in no text of its user's
+	kept   int64             // what it counts for while it is kept
+	bytes  int64             // charged for it meanwhile
+	final  *query            // of a split one: what its results were finished with last, to be used again
 
 	users []*enumeration.Type // by parameter: the types that users made; nil of others
 }

@@ -453,12 +453,12 @@ func (st *Statement) typed(ctx context.Context, v *snapshot.View) (err error) {
 	return err
 }
 
-// means is planned.ErrMeaning if the statement's text was written for other types than those that are there in v.
+// means is planned.OtherTypes if the statement's text was written for other types than those that are there in v.
 func (st *Statement) means(v *snapshot.View) error {
 	if st.part || len(st.meanings) == 0 || st.meanings.Hold(st.session.relations(v)) {
 		return nil // of a part it is the whole statement's
 	}
-	return planned.ErrMeaning
+	return planned.OtherTypes()
 }
 
 // prepareAgain has another statement run, which means what the user's text does by now.

@@ -17,3 +17,10 @@ func Outdated() *sqlerror.Error {
 	e.RoutineName = "RevalidateCachedQuery"
 	return e
 }
+
+// OtherTypes is ErrMeaning, as a client is told of it where nothing prepares the statement again.
+func OtherTypes() *sqlerror.Error {
+	e := Outdated()
+	e.Cause = ErrMeaning
+	return e
+}
