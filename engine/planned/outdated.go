@@ -18,7 +18,7 @@ func Outdated() *sqlerror.Error {
 	return e
 }
 
-// OtherTypes is ErrMeaning, as a client is told of it where nothing prepares the statement again.
+// OtherTypes is ErrMeaning, as it is reported to a client where nothing prepares the statement again.
 func OtherTypes() *sqlerror.Error {
 	e := Outdated()
 	e.Cause = ErrMeaning
