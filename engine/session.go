@@ -24,6 +24,7 @@ import (
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -95,7 +96,9 @@ type Session struct {
 	seeded bool
 	// catalogViews: a temporary view reads PostgreSQL's catalogs.
 	catalogViews bool
-	kept         keptPlans
+	// variables are the connection's.
+	variables pgcatalog.Variables
+	kept      keptPlans
 	// looked: csm_table was asked since this was cleared.
 	looked bool
 	// atOnce: what is being prepared is executed right afterwards, so that a query may read what it was planned for. In a cluster

@@ -220,7 +220,7 @@ func (s *Session) origins(text string, tree *pg.ParseResult, v *snapshot.View, s
 
 // identify gives DuckDB's session functions the session's user and settings.
 func (s *Session) identify() error {
-	return pgcatalog.SetSession(s.conn.Exec, pgcatalog.Session{
+	return s.variables.SetSession(s.conn.Exec, pgcatalog.Session{
 		User: s.options.User, ProcessID: s.options.ProcessID, SearchPath: s.settings.SearchPath, Settings: s.settings.List(),
 	})
 }

@@ -75,7 +75,7 @@ func connect(t testing.TB, db *duckdb.Database) *duckdb.Connection {
 	// The engine's views over HugeTables, so that a query that rewriting must leave alone has something to read.
 	require.NoError(t, c.Exec("CREATE VIEW IF NOT EXISTS csmsql.public.region AS SELECT 0 AS r_regionkey, 'AFRICA' AS r_name, NULL AS r_comment"))
 	require.NoError(t, c.LookAlso(pgcatalog.SessionSchema))
-	require.NoError(t, pgcatalog.SetSession(c.Exec, pgcatalog.Session{User: "postgres", ProcessID: 4711, SearchPath: []string{"public"},
+	require.NoError(t, new(pgcatalog.Variables).SetSession(c.Exec, pgcatalog.Session{User: "postgres", ProcessID: 4711, SearchPath: []string{"public"},
 		Settings: []pgcatalog.Setting{{Name: "application_name", Value: "golden", Shown: "golden", Source: "client", Reset: "golden"}}}))
 	require.NoError(t, pgcatalog.Refresh(c.Exec, sample(), nil, schemas(), "csmsql"))
 	return c

@@ -1,7 +1,10 @@
 package pgcatalog
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -50,36 +53,60 @@ func SetPrepared(exec func(sql string) error, list []Prepared) error {
 	return nil
 }
 
+// Variables are what a connection's session variables are set to: each SET is a statement of DuckDB's, which takes a
+// millisecond, and most changes of a session are of one of them. The zero value is those of a new connection.
+type Variables struct {
+	set [4]string // digests, as values may be long and are charged elsewhere; "" where it was never set
+}
+
+// never are the values by which the functions go that find a variable not set.
+var never = [4]string{"'postgres'", "0", pathOf([]string{"public"}), settingsOf(nil)}
+
 // SetSession gives the connection that exec belongs to its session's data: when it starts, and whenever a setting or
-// the search path changes. It uses session variables, which are cheap, private to the connection and no part of a
-// transaction.
-func SetSession(exec func(sql string) error, s Session) error {
-	path := make([]string, len(s.SearchPath))
-	for i, name := range s.SearchPath {
-		path[i] = quoteLiteral(name)
-	}
-	keys, values := make([]string, len(s.Settings)), make([]string, len(s.Settings))
-	for i, x := range s.Settings {
-		keys[i] = quoteLiteral(x.Name)
-		values[i] = "[" + strings.Join([]string{quoteLiteral(x.Shown), quoteLiteral(x.Value), quoteLiteral(x.Source), quoteLiteral(x.Reset)}, ", ") + "]"
-	}
-	sql := "SET VARIABLE csm_user = " + quoteLiteral(s.User) + ";\n" +
-		"SET VARIABLE csm_process = " + strconv.FormatUint(uint64(s.ProcessID), 10) + ";\n" +
-		"SET VARIABLE csm_path = CAST([" + strings.Join(path, ", ") + "] AS VARCHAR[]);\n" +
-		"SET VARIABLE csm_settings = CAST(map([" + strings.Join(keys, ", ") + "], [" + strings.Join(values, ", ") + "]) AS MAP(VARCHAR, VARCHAR[]));"
-	if err := exec(sql); err != nil {
-		return fmt.Errorf("show the session: %w", err)
+// the search path changes. It uses session variables, which are private to the connection and no part of a transaction.
+func (v *Variables) SetSession(exec func(sql string) error, s Session) error {
+	process := strconv.FormatUint(uint64(s.ProcessID), 10)
+	values := [4]string{quoteLiteral(s.User), process, pathOf(s.SearchPath), settingsOf(s.Settings)}
+	for i, name := range [4]string{"csm_user", "csm_process", "csm_path", "csm_settings"} {
+		sum := sha256.Sum256([]byte(values[i]))
+		digest := string(sum[:])
+		if v.set[i] == digest || v.set[i] == "" && values[i] == never[i] {
+			continue
+		}
+		v.set[i] = "of unknown value" // if it fails
+		if err := exec("SET VARIABLE " + name + " = " + values[i]); err != nil {
+			return fmt.Errorf("show the session: %w", err)
+		}
+		v.set[i] = digest
 	}
 	return nil
 }
 
+func pathOf(names []string) string {
+	path := make([]string, len(names))
+	for i, name := range names {
+		path[i] = quoteLiteral(name)
+	}
+	return "CAST([" + strings.Join(path, ", ") + "] AS VARCHAR[])"
+}
+
+func settingsOf(list []Setting) string {
+	keys, values := make([]string, len(list)), make([]string, len(list))
+	for i, x := range list {
+		keys[i] = quoteLiteral(x.Name)
+		values[i] = "[" + strings.Join([]string{quoteLiteral(x.Shown), quoteLiteral(x.Value), quoteLiteral(x.Source), quoteLiteral(x.Reset)}, ", ") + "]"
+	}
+	return "CAST(map([" + strings.Join(keys, ", ") + "], [" + strings.Join(values, ", ") + "]) AS MAP(VARCHAR, VARCHAR[]))"
+}
+
 // SetListening gives the connection the channels that it listens to.
 func SetListening(exec func(sql string) error, channels []string) error {
-	list := make([]string, len(channels))
-	for i, channel := range channels {
-		list[i] = quoteLiteral(channel)
+	// One literal: of each of a thousand in a list DuckDB makes an expression.
+	list, err := json.Marshal(slices.Concat([]string{}, channels))
+	if err != nil {
+		return err
 	}
-	return exec("SET VARIABLE csm_listening = CAST([" + strings.Join(list, ", ") + "] AS VARCHAR[])")
+	return exec("SET VARIABLE csm_listening = CAST(CAST(" + quoteLiteral(string(list)) + " AS JSON) AS VARCHAR[])")
 }
 
 // ShowNames gives the connection the one of DuckDB's databases whose names are shown as those of the users' database;
