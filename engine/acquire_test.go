@@ -29,6 +29,7 @@ func (r *reluctant) Acquire(ctx context.Context, extents []descriptor.Extent) er
 
 // A process whose node does not acquire for it has read nothing, and says so: it knows nothing of the bytes, which are not damaged. It reads them when the node does.
 func TestANodeThatDoesNotAcquire(t *testing.T) {
+	t.Parallel()
 	if raceDetector {
 		t.Skip("in race builds processes of one machine have a cache each")
 	}
@@ -94,6 +95,7 @@ func TestWhatWasFoundGoneIsReadAgain(t *testing.T) {
 // No chunk is read from a file that was removed, although this process has a map of it: a process that starts later
 // finds nothing. Neither the lender nor another node reads it.
 func TestWhatWasRemovedIsNotRead(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 2)
 	exec(t, c.session(0), "CREATE TABLE t WITH (placement = 'node(n0)') AS SELECT range AS a FROM range(1000)")
 	const sum = "SELECT sum(a) FROM t"
@@ -111,6 +113,7 @@ func TestWhatWasRemovedIsNotRead(t *testing.T) {
 // In a cluster the kernel's events do not say which process altered a file, and are not used. What another node's file
 // has lost is not touched all the same.
 func TestWhatIsCutOffElsewhereIsNotTouched(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 2)
 	exec(t, c.session(0), "CREATE TABLE t WITH (placement = 'node(n0)') AS SELECT range AS a FROM range(1000)")
 	s := c.session(1)
@@ -152,6 +155,7 @@ func TestNothingIsGrantedWherePagesAreGone(t *testing.T) {
 // A statement that has ended says so of a chunk that it did not get to, and nothing is noted of the chunk's replicas:
 // none was passed over.
 func TestAReadThatWasCanceledBlamesNoReplica(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 2)
 	exec(t, c.session(0), "CREATE TABLE t WITH (replicas = 2) AS SELECT range AS a FROM range(1000)")
 	e := c.nodes[1] // which has acquired nothing of it

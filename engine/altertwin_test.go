@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 // alterTwin is a table t whose columns change, beside DuckDB's own that is given the same statements.
@@ -246,7 +247,7 @@ func (w *alterTwin) end(s *engine.Session) {
 // and in a process that is attached to the node.
 func TestAlteredLikeDuckDB(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(4) {
+	for seed := range uint64(2 * testsuite.Effort()) {
 		w := newAlterTwin(t, seed)
 		directory, region := t.TempDir(), shmDirectory(t)
 		start := func() (*engine.Engine, *engine.Session, func()) {
@@ -295,7 +296,7 @@ func TestAlteredOverThreeNodes(t *testing.T) {
 	t.Parallel()
 	w, c := newAlterTwin(t, 99), newCluster(t, 3)
 	w.begin(c.session(0), " WITH (placement = 'rows')")
-	for i := range 12 {
+	for i := range 6 * testsuite.Effort() {
 		s := c.session(i % 3)
 		for range 6 {
 			w.step(s)
@@ -329,7 +330,8 @@ func TestWritersWhileColumnsChange(t *testing.T) {
 func writeWhileColumnsChange(t *testing.T, of func(int) *engine.Session) {
 	s := of(0)
 	exec(t, s, "CREATE TABLE t (k INTEGER, a INTEGER, b VARCHAR DEFAULT 'b')")
-	const writers, each = 3, 30
+	const writers = 3
+	each := 15 * testsuite.Effort()
 	written := make([]map[int]bool, writers)
 	var group errgroup.Group
 	for w := range writers {

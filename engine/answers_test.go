@@ -16,6 +16,7 @@ import (
 // what they are granted, and give up; both read. Where checksums are compared nothing is found wrong, and where none are every answer is right. Faults in the
 // source of the protocol are seen here through SQL (docs/mutations.md).
 func TestAnswersOnIncoherentMemory(t *testing.T) {
+	t.Parallel()
 	for _, skipChecksums := range []bool{true, false} {
 		t.Run(fmt.Sprintf("skipChecksums %v", skipChecksums), func(t *testing.T) {
 			eachIncoherent(t, func(t *testing.T, fabric memregion.FabricKind) {

@@ -11,6 +11,7 @@ import (
 // DuckDB is shown no table, and PostgreSQL's functions are not made, before a statement needs them; then all are there,
 // also what others made meanwhile, and in a block what was there when it began.
 func TestNamesAreShownWhenTheyAreNeeded(t *testing.T) {
+	t.Parallel()
 	for _, dialect := range []string{engine.DialectPostgres, engine.DialectDuckDB} {
 		e := open(t, func(c *engine.Config) { c.Dialect = dialect })
 		s, other := session(t, e), session(t, e)
@@ -45,6 +46,7 @@ func TestNamesAreShownWhenTheyAreNeeded(t *testing.T) {
 // A statement by itself has names, and a block whose first statement needs no names, and no function, has them for
 // those that come after.
 func TestBlocksHaveNames(t *testing.T) {
+	t.Parallel()
 	const made = "CREATE TABLE t AS SELECT 1 AS a; CREATE VIEW v AS SELECT * FROM t, range(1) r(i) WHERE i = 0"
 	for _, ask := range []struct{ sql, want string }{
 		{"FROM t", "1"}, {"SELECT count(*) FROM duckdb_tables() WHERE table_name = 't'", "1"}, {"SELECT * FROM v", "1"},
@@ -67,6 +69,7 @@ func TestBlocksHaveNames(t *testing.T) {
 // A transaction of DuckDB's finds functions that were made after it began, by its own session or by another, also where
 // it has names of its own.
 func TestBlocksHaveLaterFunctions(t *testing.T) {
+	t.Parallel()
 	for _, inAnother := range []bool{false, true} {
 		for _, own := range []bool{false, true} {
 			e := open(t)

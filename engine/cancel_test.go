@@ -29,6 +29,7 @@ func TestAScanThatIsCancelledSaysSo(t *testing.T) {
 // Whatever a statement is doing when its time is over, or when its user has had enough: it says so, in the same words, and not what was
 // broken off; and what took too long within one row, or while it was planned, gives no answer afterwards.
 func TestEndedStatementsSayWhy(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s := session(t, e)
 	hurried := func() *engine.Session { // only for what is late: a second SET could be late, too

@@ -68,7 +68,7 @@ func (w *swept) run(ctx context.Context, s *engine.Session) error {
 
 // sweep cancels a statement at many moments.
 func (w *swept) sweep(t *testing.T, s *engine.Session) {
-	tries := 10 * testsuite.Effort()
+	tries := 4 * testsuite.Effort()
 	for i := range tries {
 		for _, sql := range w.before {
 			exec(t, s, sql)
@@ -101,6 +101,7 @@ func makeSwept(t *testing.T, s *engine.Session) {
 
 // No moment is too early for a cancel, of whatever kind the statement is and wherever it runs.
 func TestCancelsAtEveryMoment(t *testing.T) {
+	t.Parallel()
 	every := func(t *testing.T, s *engine.Session, lists ...[]swept) {
 		for _, list := range lists {
 			for _, w := range list {
@@ -151,6 +152,7 @@ func TestCancelsAtEveryMoment(t *testing.T) {
 // A result that is still open blocks the session's next statement and is read into memory first, which may take hours.
 // Cancelling that statement works, and ends the result.
 func TestCancelsWhileAResultStandsInTheWay(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	exec(t, s, "CREATE TABLE t AS SELECT i::text AS i FROM range(3) r(i)")
 	for _, sql := range []string{

@@ -33,6 +33,7 @@ func copyRows(t testing.TB, s *engine.Session, table string, n int, value []byte
 // COPY gathers by bytes: 1,500 rows of 100 kB, which were one batch, need no more memory than short ones. What is gathered lies outside of
 // Go's heap, and its allocator says how much that is.
 func TestCopyGathersByBytes(t *testing.T) {
+	t.Parallel()
 	e := open(t, func(c *engine.Config) { c.MemoryBytes = 128 << 20; c.RegionBytes = 512 << 20 })
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t (b TEXT)")
@@ -49,6 +50,7 @@ func TestCopyGathersByBytes(t *testing.T) {
 
 // What a COPY gathers is charged to its session, shown, and given back however it ends.
 func TestCopyIsCharged(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s, err := e.Session(engine.SessionOptions{ProcessID: 77, User: "copier"})
 	require.NoError(t, err)
@@ -76,6 +78,7 @@ func TestCopyIsCharged(t *testing.T) {
 
 // The setting is the session's, goes with ROLLBACK, and is what the session begins with if its client says so.
 func TestShareOfSession(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s, err := e.Session(engine.SessionOptions{Settings: map[string]string{"csm.session_memory": "1MB"}})
 	require.NoError(t, err)
@@ -102,6 +105,7 @@ func TestMemoryOfTheProcess(t *testing.T) {
 // Prepared statements are bounded by bytes. Plans that are not in use are dropped first, and made again when needed;
 // then the next statement is refused.
 func TestStatementsAreCharged(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t AS SELECT i, 'v' || i AS v FROM range(10) r(i)")
@@ -146,6 +150,7 @@ func TestStatementsAreCharged(t *testing.T) {
 
 // What PREPARE names is charged, until it is forgotten by whichever of three ways.
 func TestNamedStatementsAreCharged(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s := session(t, e)
 	exec(t, s, "SET csm.session_memory = '1MB'")
@@ -172,6 +177,7 @@ func TestNamedStatementsAreCharged(t *testing.T) {
 
 // Plans that are kept for their texts are charged, and make room for anything else.
 func TestKeptPlansMakeRoom(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t (i int)")
@@ -219,6 +225,7 @@ func TestReplanWithoutMemory(t *testing.T) {
 
 // What RETURNING keeps is charged until its rows are closed, whichever statement it belongs to; more than there is is refused, and nothing is written.
 func TestReturningIsCharged(t *testing.T) {
+	t.Parallel()
 	e := open(t, func(c *engine.Config) { c.MemoryBytes = 256 << 20; c.RegionBytes = 512 << 20 })
 	s, other := session(t, e), session(t, e)
 	exec(t, s, "CREATE TABLE t (i INT, v TEXT)")

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 // OX2: what becomes of rows, in their order.
@@ -103,11 +104,11 @@ func TestUpsertsAtOnce(t *testing.T) {
 		for range 8 {
 			sessions = append(sessions, session(t, e))
 		}
-		test(t, sessions, 30)
+		test(t, sessions, 10*testsuite.Effort())
 	})
 	t.Run("three nodes", func(t *testing.T) {
 		c := newCluster(t, 3)
-		test(t, []*engine.Session{c.session(0), c.session(1), c.session(2), c.session(0), c.session(1), c.session(2)}, 10)
+		test(t, []*engine.Session{c.session(0), c.session(1), c.session(2), c.session(0), c.session(1), c.session(2)}, 5*testsuite.Effort())
 		c.requireSpace()
 	})
 }

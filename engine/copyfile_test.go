@@ -35,6 +35,7 @@ func refusedWith(t *testing.T, s *engine.Session, sql, state, message string) *e
 
 // Columns of Parquet and Arrow files are those of the table by their places, and none may be left over; keys of JSON are names.
 func TestCopyOfOtherColumns(t *testing.T) {
+	t.Parallel()
 	_, s, in := files(t)
 	exec(t, s, "CREATE TABLE t (i TEXT, b TEXT)")
 	for name, query := range map[string]string{"swapped": "SELECT 'x' b, '1' i", "more": "SELECT '1' i, 'x' b, 5 z", "less": "SELECT '1' i"} {
@@ -57,6 +58,7 @@ func TestCopyOfOtherColumns(t *testing.T) {
 
 // A value that the table does not take is named by file, row and column.
 func TestBadValuesOfFiles(t *testing.T) {
+	t.Parallel()
 	e, s, in := files(t)
 	exec(t, s, "CREATE TABLE t (a TEXT, n INTEGER)")
 	bad := "SELECT 'r' || r AS x, CASE WHEN r = 5 THEN 'bad' WHEN r = 7 THEN 'worse' ELSE r::TEXT END AS n FROM range(10) q(r)"
@@ -82,6 +84,7 @@ func TestBadValuesOfFiles(t *testing.T) {
 
 // Text stays text, whatever it looks like.
 func TestFilesIntoText(t *testing.T) {
+	t.Parallel()
 	e, s, in := files(t)
 	exec(t, s, "CREATE TABLE t (zip TEXT, d TEXT, n TEXT)")
 	require.NoError(t, os.WriteFile(in("t.csv"), []byte("zip,d,n\n007,2024-1-5,1.10\n0123,2024-01-06,2\n"), 0o600))
@@ -98,6 +101,7 @@ func TestFilesIntoText(t *testing.T) {
 
 // An option has its effect or is refused, in both directions and for each format; a file's name says its format as it does for load.
 func TestCopyOptionsOfFiles(t *testing.T) {
+	t.Parallel()
 	_, s, in := files(t)
 	exec(t, s, "CREATE TABLE t (a INTEGER)")
 	exec(t, s, "INSERT INTO t VALUES (1)")
@@ -129,6 +133,7 @@ func TestCopyOptionsOfFiles(t *testing.T) {
 
 // Files that are read as one have the same columns, and none is read as the type of another one's.
 func TestCopyOfSeveralFiles(t *testing.T) {
+	t.Parallel()
 	_, s, in := files(t)
 	exec(t, s, "CREATE TABLE t (a DOUBLE, b TEXT)")
 	for name, query := range map[string]string{"a1": "SELECT 1 a, 'x' b", "a2": "SELECT 'y' b, 2.75::DOUBLE a", "c": "SELECT 3 a, 'z' b, 4 more", "d": "SELECT 3 a, 'z' other", "e": "SELECT 'bad' a, 'x' b"} {
@@ -148,6 +153,7 @@ func TestCopyOfSeveralFiles(t *testing.T) {
 // DuckDB's dialect finds names where search_path leads, in an engine that borrows the memory, too: also those that were not there when it
 // was set.
 func TestSearchPathOfABorrower(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s := session(t, e)
 	exec(t, s, "CREATE SCHEMA s9")
@@ -166,6 +172,7 @@ func TestSearchPathOfABorrower(t *testing.T) {
 
 // A compressed file that was cut off is refused, and not read as far as it goes.
 func TestCutOffFiles(t *testing.T) {
+	t.Parallel()
 	e, s, in := files(t)
 	exec(t, s, "CREATE TABLE t (a INTEGER)")
 	var whole bytes.Buffer

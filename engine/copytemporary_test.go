@@ -13,6 +13,7 @@ import (
 
 // COPY … FROM STDIN fills temporary tables as it does others: in several batches, wholly or not at all, in blocks too.
 func TestCopyIntoTemporaryTables(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	exec(t, s, "CREATE TABLE kept (i int PRIMARY KEY, v text); CREATE TEMP TABLE stage (i int NOT NULL, v text DEFAULT 'none', a int[])")
 	copied := func(sql string, rows int, row func(n int) [][]byte) error {

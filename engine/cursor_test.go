@@ -23,6 +23,7 @@ func requireState(t testing.TB, want string, err error) {
 }
 
 func TestCursorErrors(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	s := session(t, open(t))
 	for _, c := range []struct{ before, sql, state string }{
@@ -89,6 +90,7 @@ func TestCursorOutlivesWhatMadeIt(t *testing.T) {
 
 // TestCursorCancelled: DECLARE runs the query up to its first row under its own context, FETCH the rest under its own.
 func TestCursorCancelled(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	for _, c := range []struct{ before, sql string }{
 		{"BEGIN", "DECLARE c CURSOR FOR SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range = -1"},

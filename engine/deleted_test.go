@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 // naive is what a table of numbers and texts should have.
@@ -76,6 +77,7 @@ func changeAtRandom(t *testing.T, rng *rand.Rand, s *engine.Session, n naive) {
 // Every way of reading a table leaves the same rows out: H6, D14, X7. Its rows are read by DuckDB, with and without what
 // it is spared, by the kernels, by a process that attaches, by workers, and by three nodes that share it.
 func TestDeletedRowsAreNotRead(t *testing.T) {
+	t.Parallel()
 	questions := []string{
 		"SELECT count(*) FROM d", "SELECT count(id), sum(id), min(id), max(id) FROM d", "SELECT count(*) FROM d WHERE t = 'w3'",
 		"SELECT min(t), max(t) FROM d", "SELECT count(*) FROM d WHERE t LIKE 'w%' AND id < 2500",
@@ -124,7 +126,7 @@ func TestDeletedRowsAreNotRead(t *testing.T) {
 		s, rng := session(t, e), rand.New(rand.NewPCG(1, 1))
 		n := fill(t, s)
 		borrower := attached(t, e, t.TempDir()+"/s")
-		for range 6 {
+		for range 3 * testsuite.Effort() {
 			for range 3 {
 				changeAtRandom(t, rng, s, n)
 			}
@@ -135,7 +137,7 @@ func TestDeletedRowsAreNotRead(t *testing.T) {
 	t.Run("workers", func(t *testing.T) {
 		s, rng := session(t, openWithWorkers(t, 1)), rand.New(rand.NewPCG(2, 2))
 		n := fill(t, s)
-		for range 8 {
+		for range 4 * testsuite.Effort() {
 			changeAtRandom(t, rng, s, n)
 		}
 		backends(t, n, "workers", s)
@@ -144,7 +146,7 @@ func TestDeletedRowsAreNotRead(t *testing.T) {
 		c, rng := newCluster(t, 3), rand.New(rand.NewPCG(3, 3))
 		n := fill(t, c.session(0))
 		exec(t, c.session(0), "ALTER TABLE d SET PLACEMENT 'rows'")
-		for i := range 6 {
+		for i := range 3 * testsuite.Effort() {
 			changeAtRandom(t, rng, c.session(i%3), n)
 			backends(t, n, fmt.Sprint("node ", (i+1)%3), c.session((i+1)%3))
 		}
@@ -157,6 +159,7 @@ func TestDeletedRowsAreNotRead(t *testing.T) {
 // Sessions that change different rows of one table do not conflict, however they do it, and lose nothing; one of two
 // that change the same row fails with 40001.
 func TestDifferentRowsDoNotConflict(t *testing.T) {
+	t.Parallel()
 	const sessions, rounds = 8, 12
 	e := open(t)
 	s := session(t, e)
@@ -196,6 +199,7 @@ func TestDifferentRowsDoNotConflict(t *testing.T) {
 
 // Rows of the block itself are changed like all others, and what is taken back is back.
 func TestChangedRowsOfABlock(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	exec(t, s, `CREATE TABLE b AS SELECT range AS a FROM range(10);
 		BEGIN; INSERT INTO b VALUES (10), (11); UPDATE b SET a = a + 100 WHERE a >= 8; SAVEPOINT one;
@@ -213,6 +217,7 @@ func TestChangedRowsOfABlock(t *testing.T) {
 
 // UPDATE … FROM changes a row once, however many it meets (RW4).
 func TestUpdateFrom(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	exec(t, s, `CREATE TABLE t AS SELECT range AS a, 0 AS b FROM range(5); CREATE TABLE f (a INT, n INT);
 		INSERT INTO f VALUES (1, 10), (1, 11), (3, 30), (9, 90)`)
@@ -224,6 +229,7 @@ func TestUpdateFrom(t *testing.T) {
 
 // RW3: a star, a whole row and a name that looks like ours mean what they mean in a SELECT.
 func TestRowNumbersAreHidden(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	exec(t, s, "CREATE TABLE n AS SELECT range AS a, range % 2 AS b FROM range(6); CREATE TABLE csm_numbered (csm_row INT); INSERT INTO csm_numbered VALUES (1), (5)")
 	require.Equal(t, []string{"2", "4"}, rows(t, s, "DELETE FROM n WHERE (a, b) IN (SELECT * FROM n WHERE b = 0 AND a > 0) RETURNING a"))

@@ -13,6 +13,7 @@ import (
 
 // A text means what its session's dialect says when it comes in, and what is made of it keeps that.
 func TestDialectStaysWithTheText(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s := session(t, e)
 	exec(t, s, `CREATE TABLE t AS SELECT * FROM (VALUES (1), (7), (NULL)) v(i);
@@ -47,6 +48,7 @@ func TestDialectStaysWithTheText(t *testing.T) {
 
 // A kept plan, a statement that is prepared and a transaction's end do not mix dialects up.
 func TestDialectOfASession(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t AS SELECT * FROM (VALUES (1), (7), (NULL)) v(i)")
@@ -84,6 +86,7 @@ func TestDialectOfASession(t *testing.T) {
 
 // Errors point into the user's text.
 func TestDialectErrors(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	exec(t, s, "SET csm.dialect = postgres; CREATE TABLE t AS SELECT 1 AS i")
 	for sql, want := range map[string]int{
@@ -102,6 +105,7 @@ func TestDialectErrors(t *testing.T) {
 // What types say is said again when they change: a text that a plan is kept for, in another dialect or of another
 // catalog, is not taken for one that says it.
 func TestDialectFollowsTypes(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s, other := session(t, e), session(t, e)
 	exec(t, s, "CREATE TABLE t AS SELECT 7::bigint AS b, 100::smallint AS s")
@@ -127,6 +131,7 @@ func TestDialectFollowsTypes(t *testing.T) {
 
 // A text means the same wherever it runs, and whatever it comes in.
 func TestDialectEverywhere(t *testing.T) {
+	t.Parallel()
 	const columns = "SELECT i::int AS i, (i * 3)::bigint AS big, (100 + i)::smallint AS small, i + 0.5::float8 AS f, " +
 		"date '2020-01-31' + i::int AS d, timestamp '2020-01-31 10:00' AS ts"
 	const making = "CREATE TABLE t AS " + columns + " FROM range(3) r(i)"

@@ -14,6 +14,7 @@ import (
 // ALTER DOMAIN changes what is checked when rows are written, in all columns of the domain, and checks the present
 // rows.
 func TestAlterDomain(t *testing.T) {
+	t.Parallel()
 	e := open(t, func(c *engine.Config) { c.Dialect = engine.DialectPostgres })
 	s := session(t, e)
 	exec(t, s, "CREATE DOMAIN d AS int CHECK (VALUE < 100); CREATE TYPE mood AS ENUM ('a')")

@@ -11,6 +11,7 @@ import (
 
 // A cast to a domain gives values that the domain allows, wherever an expression may stand, in both dialects.
 func TestCastsToDomains(t *testing.T) {
+	t.Parallel()
 	for _, dialect := range []string{engine.DialectPostgres, engine.DialectDuckDB} {
 		t.Run(dialect, func(t *testing.T) {
 			s := session(t, open(t, func(c *engine.Config) { c.Dialect = dialect }))
@@ -103,6 +104,7 @@ func TestCastsToDomains(t *testing.T) {
 
 // Statements of all kinds hold what they cast to a domain to it.
 func TestStatementsThatCastToDomains(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t, func(c *engine.Config) { c.Dialect = engine.DialectPostgres }))
 	exec(t, s, "CREATE DOMAIN d AS int CHECK (VALUE > 0)")
 	exec(t, s, "CREATE TABLE t (k int PRIMARY KEY, a int); CREATE TEMP TABLE own (k int, a int)")
@@ -152,6 +154,7 @@ func TestStatementsThatCastToDomains(t *testing.T) {
 
 // What is prepared follows a domain.
 func TestPreparedCastsFollowDomains(t *testing.T) {
+	t.Parallel()
 	e := open(t, func(c *engine.Config) { c.Dialect = engine.DialectPostgres })
 	s, other := session(t, e), session(t, e)
 	exec(t, s, "CREATE TABLE t (a int)")

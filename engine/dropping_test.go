@@ -14,6 +14,7 @@ import (
 
 // DROP takes nothing that something else reads, but with CASCADE, and says what in PostgreSQL's words.
 func TestDropOfWhatOthersRead(t *testing.T) {
+	t.Parallel()
 	var notices []string
 	e := open(t)
 	s, err := e.Session(engine.SessionOptions{Notice: func(n engine.Notice) {
@@ -72,6 +73,7 @@ func TestDropOfWhatOthersRead(t *testing.T) {
 
 // A detail has a bound.
 func TestDropOfWhatManyRead(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	exec(t, s, "CREATE TABLE t AS SELECT 1 AS a; BEGIN")
 	for i := range 102 {

@@ -129,6 +129,7 @@ func TestAnotherFabricIsRefused(t *testing.T) {
 
 // TPC-H on three nodes, each with caches of its own, while others write: right answers. With CSMSQL_EFFORT=10 it is scale factor 0.1.
 func TestTPCHOnIncoherentMemory(t *testing.T) {
+	t.Parallel()
 	sf := 0.01
 	if testsuite.Effort() >= 10 {
 		sf = 0.1
@@ -220,6 +221,7 @@ func writeBeside(s, other *engine.Session, w, n int) error {
 
 // One chunk, read by ten processes of another machine: it is flushed once where it was written and once where it is read, and not again.
 func TestOneFlushForAMachine(t *testing.T) {
+	t.Parallel()
 	if raceDetector {
 		t.Skip("in race builds processes of one machine have a cache each")
 	}
@@ -290,6 +292,7 @@ func TestAttachedFromElsewhere(t *testing.T) {
 // One bit of a sealed chunk is flipped in memory: the next reader's error names the chunk and the node, and no row
 // leaves.
 func TestAFlippedBitOnIncoherentMemory(t *testing.T) {
+	t.Parallel()
 	eachIncoherent(t, func(t *testing.T, fabric memregion.FabricKind) {
 		c := startCluster(&cluster{t: t, change: func(_ int, config *engine.Config) { config.Fabric = fabric }}, 2)
 		exec(t, c.session(0), "CREATE TABLE good AS SELECT range AS a FROM range(1000)")
@@ -321,6 +324,7 @@ func TestAFlippedBitOnIncoherentMemory(t *testing.T) {
 // memory is not used again before that machine has flushed it: 1,000 times, and no foreign byte. Where the flush is
 // reported too early, there are some.
 func TestAKilledWriterOnIncoherentMemory(t *testing.T) {
+	t.Parallel()
 	if raceDetector {
 		t.Skip("in race builds a cache ends with its process")
 	}
@@ -372,6 +376,7 @@ func TestAKilledWriterOnIncoherentMemory(t *testing.T) {
 
 // Every extent of a chunk is acquired, and not only its first: where they are as short as a page, most of a chunk lies in others.
 func TestChunksOfSeveralExtents(t *testing.T) {
+	t.Parallel()
 	if !apart(t, chunk.ExtentsVariable, "4096") {
 		return
 	}

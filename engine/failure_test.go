@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 // quiet is a node's configuration for tests that provoke warnings.
@@ -183,7 +184,7 @@ func TestDamagedParquet(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(4, 4))
 	noticed := 0
-	const flips = 120
+	flips := 40 * testsuite.Effort()
 	for i := range flips {
 		bad := append([]byte(nil), good...)
 		at := r.IntN(len(bad))

@@ -42,6 +42,7 @@ func (l notedLines) Flush(b []byte) int {
 // A replica is copied in the fastest way into the memory where it comes to lie: the first copy that is long enough measures the ways there are, with
 // 256 KiB that it flushes. No other flush is as long as that.
 func TestReplicasGoTheFastestWay(t *testing.T) {
+	t.Parallel()
 	const measured = 256 << 10
 	for copier, use := range []string{"borrowing", "home"} { // n0 copies into n1's memory, or n1 into its own
 		t.Run(use, func(t *testing.T) {

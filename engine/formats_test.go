@@ -42,6 +42,7 @@ func textsOf(r array.RecordReader) (out []string) {
 
 // A view calls PostgreSQL's functions as a statement does, also where its argument is no time.
 func TestFormatsInViews(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s, other := session(t, e), session(t, e)
 	exec(t, s, "CREATE TABLE t AS SELECT TIMESTAMP '2024-03-05 04:07:09' AS d, INTERVAL '26 hours' AS i, 12.5 AS n, 'ab' AS w")
@@ -57,6 +58,7 @@ func TestFormatsInViews(t *testing.T) {
 
 // The template may be anything, and so may what it is applied to: DuckDB does not know an aggregate's type when it chooses between macros.
 func TestFormatsOfAggregates(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	exec(t, s, "CREATE TABLE t AS SELECT i AS a, 'YYYY-MM-DD' AS f, '999.9' AS n, TIMESTAMP '2024-01-02 03:04:05' + to_days(i::int) AS ts FROM range(10) r(i)")
 	for sql, want := range map[string]string{

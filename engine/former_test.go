@@ -206,6 +206,7 @@ func TestFormerVersionsInABlock(t *testing.T) {
 
 // Workers and attached processes read former versions as the node does.
 func TestFormerVersionsElsewhere(t *testing.T) {
+	t.Parallel()
 	e := openWithWorkers(t, 1)
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t WITH (retained_versions = 9) AS SELECT i AS a FROM range(1000) r(i)")
@@ -319,6 +320,7 @@ func (f *formerTwin) remember(t testing.TB, s *engine.Session) {
 // Versions of a table on three nodes are read at each of them, in parts; they outlive restarts, folds and moves. What a
 // drained node had of them is given up, and said. In the end every byte comes back.
 func TestFormerVersionsInACluster(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	rng := rand.New(rand.NewPCG(7, 7))
 	s := c.session(0)

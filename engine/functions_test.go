@@ -14,6 +14,7 @@ import (
 // What is not kept of functions is an error that says so: a text that is kept calls none (FN1), none hides one of the
 // system's (FN3).
 func TestFunctionsRefuse(t *testing.T) {
+	t.Parallel()
 	e := open(t, func(c *engine.Config) { c.Dialect = engine.DialectPostgres })
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t (a int)")
@@ -75,6 +76,7 @@ func TestFunctionsRefuse(t *testing.T) {
 // A statement computes what its functions are when it runs, or is an error (FN2): those of the protocol, of PREPARE, and
 // of cursors, in blocks and not, and whatever changed the function.
 func TestPreparedStatementsOfFunctions(t *testing.T) {
+	t.Parallel()
 	e := open(t, func(c *engine.Config) { c.Dialect = engine.DialectPostgres })
 	s, other := session(t, e), session(t, e)
 	exec(t, s, "CREATE TABLE t (a int)")
@@ -177,6 +179,7 @@ func TestFunctionsOnOtherNodes(t *testing.T) {
 
 // Macros are of DuckDB's dialect, and of PostgreSQL's: their parameters have no types. A session's own hides one.
 func TestMacros(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	exec(t, s, "CREATE TABLE t AS SELECT range AS a FROM range(4)")
 	require.Equal(t, "CREATE MACRO", exec(t, s, "CREATE MACRO plus(x, y := 5) AS x + y").Tag)
@@ -208,6 +211,7 @@ func TestMacros(t *testing.T) {
 
 // A query is planned as if the body stood where the function is called: its filters prune.
 func TestFunctionsPrune(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t, func(c *engine.Config) { c.Dialect = engine.DialectPostgres }))
 	exec(t, s, "CREATE TABLE t AS SELECT i::int AS a FROM generate_series(1, 1000) AS i")
 	exec(t, s, "CREATE FUNCTION is_five(n int) RETURNS boolean RETURN n = 5")
@@ -222,6 +226,7 @@ func TestFunctionsPrune(t *testing.T) {
 
 // What functions become is bounded, however they call each other.
 func TestFunctionsOfFunctions(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t, func(c *engine.Config) { c.Dialect = engine.DialectPostgres }))
 	exec(t, s, "CREATE FUNCTION f0(n int) RETURNS int RETURN n + 1")
 	last := ""
@@ -245,6 +250,7 @@ func TestFunctionsOfFunctions(t *testing.T) {
 // A view computes what its functions are when it is read, also those that their bodies call, and whatever has changed
 // the view's text since (FN1).
 func TestViewsOfFunctions(t *testing.T) {
+	t.Parallel()
 	e := open(t, func(c *engine.Config) { c.Dialect = engine.DialectPostgres })
 	s, other := session(t, e), session(t, e)
 	for _, text := range []string{

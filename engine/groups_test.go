@@ -10,6 +10,7 @@ import (
 // A table that lies sorted by the key of its groups but for a few rows, which were appended since, is still looked
 // through for the groups that matter; those that are above the bound only with rows of both are found, too.
 func TestGroupsOfATableThatWasAppendedTo(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE lines AS SELECT i // 4 AS k, 1::bigint AS v FROM range(400000) r(i)")
@@ -26,6 +27,7 @@ func TestGroupsOfATableThatWasAppendedTo(t *testing.T) {
 
 // An UPDATE or a DELETE of rows whose keys are listed is found by the kernels, and is about the same rows as without.
 func TestListedKeysAreLookedUp(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE listed (k bigint, s smallint, v int)")

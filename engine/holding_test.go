@@ -101,6 +101,7 @@ func TestHoldersAreNamed(t *testing.T) {
 // A node that has lost what another one granted it says so, and it goes back: what was granted, what was sealed, and what was published and no version
 // has. What it has committed stays.
 func TestANodeLosesWhatItWasGranted(t *testing.T) {
+	t.Parallel()
 	c := startCluster(&cluster{t: t, change: func(_ int, config *engine.Config) { byHand(config) }}, 2)
 	ctx := context.Background()
 	lender, borrower := c.nodes[0], c.nodes[1]
@@ -143,6 +144,7 @@ func TestANodeLosesWhatItWasGranted(t *testing.T) {
 
 // Without etcd a status has the last known state and the nodes that do not answer, which it asks concurrently.
 func TestClusterStatusWithoutEtcd(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 2)
 	s := session(t, c.nodes[0])
 	rows(t, s, "CREATE TABLE t WITH (placement = 'node(n1)') AS SELECT range AS i FROM range(1000)")
@@ -171,6 +173,7 @@ func TestClusterStatusWithoutEtcd(t *testing.T) {
 
 // What a node without news from the cluster knows is stale: it takes no memory for unowned, and takes none back.
 func TestANodeThatHearsNothingSweepsNothing(t *testing.T) {
+	t.Parallel()
 	c := startCluster(&cluster{t: t, change: func(_ int, config *engine.Config) { byHand(config) }}, 1)
 	e, ctx := c.nodes[0], context.Background()
 	for _, stage := range []string{"sealed", "published"} {
@@ -191,6 +194,7 @@ func TestANodeThatHearsNothingSweepsNothing(t *testing.T) {
 // A commit of which etcd did not say whether it happened outlives its session, and so does what it has published: it has a holder of its own until
 // the catalog knows.
 func TestACommitInDoubtOutlivesItsSession(t *testing.T) {
+	t.Parallel()
 	var way deafWay
 	c := startCluster(&cluster{t: t, change: func(_ int, config *engine.Config) {
 		byHand(config)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/testsuite"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -174,6 +175,7 @@ func said(err error) string {
 // CR1: whatever the values are, the rows, their types, and the errors are those of DuckDB's way. The two tables are
 // called alike, because errors name them.
 func TestConstantsAreWhatDuckDBMakesOfThem(t *testing.T) {
+	t.Parallel()
 	for _, dialect := range []string{engine.DialectPostgres, engine.DialectDuckDB} {
 		t.Run(dialect, func(t *testing.T) {
 			seed := uint64(time.Now().UnixNano())
@@ -182,7 +184,7 @@ func TestConstantsAreWhatDuckDBMakesOfThem(t *testing.T) {
 			direct, duck := session(t, e), session(t, e)
 			exec(t, direct, "CREATE SCHEMA a; CREATE SCHEMA b; SET search_path = a")
 			exec(t, duck, "SET search_path = b; SET csm.disable = 'constants'")
-			for range 60 {
+			for range 20 * testsuite.Effort() {
 				c := newConstantsCase(random)
 				create := "CREATE TABLE t (" + c.columns() + ")"
 				_, err := direct.Exec(context.Background(), create)

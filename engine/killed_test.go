@@ -18,6 +18,7 @@ import (
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/internal/shmdir"
+	"github.com/csmsql/csmsql/internal/testsuite"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -207,12 +208,13 @@ func TestKilledAtNamedPoints(t *testing.T) {
 	}
 }
 
-// killVariable: how many kills at random moments; unset: as many as fit into killTime, up to killsEnough.
+// killVariable: how many kills at random moments; unset: as many as fit into killTime, up to killsEnough, both
+// times the effort.
 const killVariable = "CSMSQL_KILLS"
 
 const (
-	killTime    = 20 * time.Second
-	killsEnough = 75
+	killTime    = 8 * time.Second
+	killsEnough = 25
 	workTime    = 100 * time.Millisecond // a transaction, or a few
 )
 
@@ -230,8 +232,9 @@ func TestKilledAtRandomMoments(t *testing.T) {
 			c := newCrashes(t, fabric, seed)
 			r := rand.New(rand.NewPCG(seed, 1))
 			c.one(nowhere, 0, moment{0, true, 1}, 0)
-			start := time.Now()
-			for c.kills < wanted || wanted == 0 && c.kills < killsEnough && time.Since(start) < killTime {
+			start, effort := time.Now(), testsuite.Effort()
+			enough, most := killsEnough*effort, killTime*time.Duration(effort)
+			for c.kills < wanted || wanted == 0 && c.kills < enough && time.Since(start) < most {
 				if r.IntN(2) == 0 {
 					c.one(nowhere, 0, moment{after: time.Duration(r.Int64N(int64(c.ready)))}, 0) // while it opens and checks
 				} else {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/zonemap"
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 // lookupColumns are those of the table that is looked up in: numbers in order, numbers in none, and types that the
@@ -78,11 +79,9 @@ func lookUp(s *engine.Session, sql string, args ...any) ([]string, error) {
 // What the kernels find and compute of few rows of a table is what DuckDB does: the same rows change, to the same
 // values, with the same answers and errors, one statement after another.
 func TestLookupsAgainstDuckDB(t *testing.T) {
+	t.Parallel()
 	const size = 40_000 // rows have zones
-	steps := 250
-	if testing.Short() {
-		steps = 60
-	}
+	steps := 80 * testsuite.Effort()
 	e := open(t)
 	kernels, duck := session(t, e), session(t, e)
 	exec(t, kernels, "CREATE SCHEMA k; CREATE SCHEMA d")
@@ -141,6 +140,7 @@ func TestLookupsAgainstDuckDB(t *testing.T) {
 // A prepared query that the kernels answer by a lookup describes the same parameters as DuckDB, and takes the same
 // values.
 func TestLookupsWithParameters(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	kernels, duck := session(t, e), session(t, e)
 	exec(t, kernels, "CREATE TABLE lookup ("+lookupColumns+"); INSERT INTO lookup "+fmt.Sprintf(lookupRows, 0, 500))
@@ -208,6 +208,7 @@ func prepared(st *engine.Statement, args []any) ([]string, error) {
 
 // ZM1: rows at both ends of the runs that zones are of are found as often as they are looked for, and so are NULLs.
 func TestLookupsAtTheEndsOfRuns(t *testing.T) {
+	t.Parallel()
 	const size = 16*zonemap.RunRows + 3
 	e := open(t)
 	s := session(t, e)

@@ -18,6 +18,7 @@ import (
 // What a materialized view shows is what its query gave, until it is refreshed: also to others, to a block that began
 // before, and behind a restart. internal/clienttest holds its words against PostgreSQL's.
 func TestMaterializedViews(t *testing.T) {
+	t.Parallel()
 	directory, memory := t.TempDir(), shmDirectory(t)
 	again := func(c *engine.Config) { c.Directory, c.RegionDirectory = directory, memory }
 	e := open(t, again)
@@ -64,6 +65,7 @@ func TestMaterializedViews(t *testing.T) {
 
 // MV1: by whatever way one that is not populated is read.
 func TestUnpopulated(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s := session(t, e)
 	socket := filepath.Join(t.TempDir(), "csmsql.sock")
@@ -114,6 +116,7 @@ func TestUnpopulated(t *testing.T) {
 
 // MV2: the query keeps its dialect, and what its names meant.
 func TestRefreshedQueriesMeanWhatTheyMeant(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s := session(t, e)
 	exec(t, s, "CREATE SCHEMA aside; CREATE TABLE t AS SELECT 'public' AS a; CREATE TABLE aside.t AS SELECT 'aside' AS a; CREATE TYPE mood AS ENUM ('sad', 'happy')")

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 // MG1, MG3, MG4: what becomes of rows.
@@ -149,11 +150,11 @@ func TestMergesAtOnce(t *testing.T) {
 		for range 8 {
 			sessions = append(sessions, session(t, e))
 		}
-		test(t, sessions, 20)
+		test(t, sessions, 8*testsuite.Effort())
 	})
 	t.Run("three nodes", func(t *testing.T) {
 		c := newCluster(t, 3)
-		test(t, []*engine.Session{c.session(0), c.session(1), c.session(2), c.session(0)}, 9)
+		test(t, []*engine.Session{c.session(0), c.session(1), c.session(2), c.session(0)}, 5*testsuite.Effort())
 		c.requireSpace()
 	})
 }

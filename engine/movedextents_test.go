@@ -43,6 +43,7 @@ func (c *cluster) disturb(times int) {
 // what they like. Builders that write in place do that (Engine.Assemble); what statements write has the length that it
 // needs from the beginning. Every answer is right.
 func TestExtentsThatMoveOnIncoherentMemory(t *testing.T) {
+	t.Parallel()
 	for _, skipChecksums := range []bool{true, false} {
 		t.Run(fmt.Sprintf("skipChecksums %v", skipChecksums), func(t *testing.T) {
 			eachIncoherent(t, func(t *testing.T, fabric memregion.FabricKind) {
@@ -99,6 +100,7 @@ func build(t *testing.T, c *cluster, table string, first, count int64) {
 // Replicas come and go where others write: their copies are flushed piece by piece, and a copy that ends within a page
 // leaves nothing in the caches of its writer. It would overwrite what is written there next.
 func TestMemoryOfReplicasOnIncoherentMemory(t *testing.T) {
+	t.Parallel()
 	for _, skipChecksums := range []bool{true, false} {
 		t.Run(fmt.Sprintf("skipChecksums %v", skipChecksums), func(t *testing.T) {
 			eachIncoherent(t, func(t *testing.T, fabric memregion.FabricKind) {

@@ -10,6 +10,7 @@ import (
 // A statement is evaluated once: what is volatile in it has one value for each row, wherever the row's value shows. random() has 2^53
 // values, so that no two rows of these tables, nor two evaluations of one row, are equal by chance.
 func TestAStatementIsEvaluatedOncePerRow(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	ctx := context.Background()
 	fill := func(t *testing.T) {
@@ -76,6 +77,7 @@ func TestAStatementIsEvaluatedOncePerRow(t *testing.T) {
 
 // What UPDATE assigns is computed for the rows that it hits and no others.
 func TestUpdateComputesNothingForRowsThatItDoesNotHit(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	ctx := context.Background()
 	exec(t, s, `CREATE SCHEMA d; CREATE TABLE d.n (t VARCHAR, i INT); INSERT INTO d.n VALUES ('1', 0), ('x', 1), ('3', 2);

@@ -53,6 +53,7 @@ func TestAttachedLooksTablesUpInItsSnapshot(t *testing.T) {
 
 // A node that is gone when a table is asked for is an error that says so, and the table is not said to be missing.
 func TestTablesOfANodeThatIsGone(t *testing.T) {
+	t.Parallel()
 	directory := t.TempDir()
 	config := engine.Config{Directory: directory, RegionDirectory: shmDirectory(t), RegionBytes: 64 << 20, Node: "alone"}
 	e, err := engine.Open(t.Context(), config)

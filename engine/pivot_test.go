@@ -13,6 +13,7 @@ import (
 
 // PIVOT without values gives what PIVOT with them gives, wherever it stands.
 func TestPivotFindsItsValues(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s, other := session(t, e), session(t, e)
 	exec(t, s, `CREATE TABLE t AS SELECT * FROM (VALUES (1, 'a', DATE '2024-01-01', 1.50, 10), (2, 'b''c', DATE '2024-01-02', 2.5, 20), (1, 'a', NULL, 2.5, 5), (NULL, NULL, NULL, NULL, 30)) x(i, s, d, n, v)`)

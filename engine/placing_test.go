@@ -279,6 +279,7 @@ func TestPlacedWriteIsCancelled(t *testing.T) {
 // A node of a table's list is not there: a write says what to do about it, and then it can be done; when the node comes back, nothing of it is
 // missing or there twice.
 func TestWritesWithoutANode(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	s := c.session(0)
 	for name, with := range map[string]string{"h": "hash(a)", "r": "rows(n2, n1)", "l": "node(n2)"} {

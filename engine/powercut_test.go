@@ -15,6 +15,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 // outlet is a node on a disk that loses its power: what the region's file got and was not synced is there or not, page
@@ -109,7 +110,7 @@ func TestPowerCut(t *testing.T) {
 	exec(t, s, "INSERT INTO kept SELECT i, 'old ' || i FROM range(100) r(i)")
 	require.NoError(t, e.Close())
 	next := 0
-	for round := range 4 {
+	for round := range 2 * testsuite.Effort() {
 		o.base = o.read(o.path())
 		e = o.open()
 		o.work(e, &next)

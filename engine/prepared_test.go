@@ -49,6 +49,7 @@ func TestExecutePrunesByItsValues(t *testing.T) {
 
 // Values survive the way from an argument to a constant of the parameter's type.
 func TestExecuteValues(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	for _, c := range []struct{ kind, argument, want string }{
 		{"int", "41 + 1", "42"}, {"bigint", "9223372036854775807", "9223372036854775807"}, {"smallint", "-32768", "-32768"},
@@ -94,6 +95,7 @@ func TestNamedStatementsOfASession(t *testing.T) {
 // duck.D12 through the engine, wherever it runs: a prepared statement's columns keep the types that were described, and
 // their values what they are in DuckDB.
 func TestParametersKeepTheResultsTypes(t *testing.T) {
+	t.Parallel()
 	const columns = "i AS n, i::TINYINT AS a, i::UINTEGER AS u, i::UBIGINT AS b, i::REAL AS r, i::DECIMAL(10,2) AS d, i::VARCHAR AS w"
 	making := "CREATE TABLE t AS SELECT " + columns + " FROM range(3) r(i)"
 	t.Run("in the node", func(t *testing.T) {
@@ -202,6 +204,7 @@ func column(t *testing.T, result *engine.Rows) (string, error) {
 
 // pgcatalog.P7: a query that is translated for the system catalogs means what it meant, whatever the deparser leaves out.
 func TestTranslatedQueriesKeepTheirParentheses(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	exec(t, s, "CREATE TABLE t AS SELECT NULL::INTEGER AS a, 2 AS b")
 	for text, want := range map[string]string{
@@ -236,6 +239,7 @@ func TestConstantsWithoutValuesEndBlocks(t *testing.T) {
 // A statement that is replanned after another session has made a table has the columns that it had: also one whose text
 // was rewritten for planning.
 func TestPreparedColumnsStay(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s, other := session(t, e), session(t, e)
 	for _, sql := range []string{"SELECT upper('abc')", "SELECT to_char(1234.5, '9999.99')", "SELECT to_char(n, 'FM000') FROM (SELECT 7 AS n) s"} {

@@ -240,6 +240,7 @@ func TestChildrenFollowAtOnce(t *testing.T) {
 
 // KY1 and FK1 of generated columns, whose values an UPDATE of others changes.
 func TestConstraintsOfGeneratedColumns(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	exec(t, s, "CREATE TABLE p (a int, k int GENERATED ALWAYS AS (a * 2) STORED UNIQUE); INSERT INTO p (a) VALUES (1), (2)")
 	exec(t, s, "CREATE TABLE c (a int, k int GENERATED ALWAYS AS (a * 2) STORED REFERENCES p (k)); INSERT INTO c (a) VALUES (1)")

@@ -46,6 +46,7 @@ func all(t testing.TB, s *engine.Session, table string) string {
 
 // A machine was booted: the region is gone, and tables come back from where their rows came, each in its own way, byte by byte.
 func TestReloadAfterReboot(t *testing.T) {
+	t.Parallel()
 	files := sources(t, 0, 6000)
 	in := func(name string) string { return filepath.Join(files, name) }
 	config := engine.Config{Directory: t.TempDir(), RegionDirectory: shmDirectory(t), RegionBytes: 32 << 20, MemoryBytes: 512 << 20, Threads: 2, Log: slog.New(slog.DiscardHandler)}
@@ -184,6 +185,7 @@ func hintOf(err error) string {
 // A node is gone for good: what it alone had comes back from where its rows came, at other nodes, and nothing else moves. When it comes back
 // after all, its own count again and the others are let go.
 func TestReloadOfALostNode(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(sources(t, 0, 6000), "f.parquet")
 	c := newRepairingCluster(t, 3, 200*time.Millisecond)
 	s := c.session(0)
@@ -234,6 +236,7 @@ func TestReloadOfALostNode(t *testing.T) {
 // Tables of queries that lay at a lost node, wholly or in part, are rebuilt among the others, sources before the tables
 // made of them. When the node comes back, what it had is unowned.
 func TestReloadOfQueries(t *testing.T) {
+	t.Parallel()
 	c := newRepairingCluster(t, 3, 200*time.Millisecond)
 	s := c.session(0)
 	load(t, c.nodes[0], "base", noderpc.LoadOptions{Placement: "rows"}, filepath.Join(sources(t, 0, 6000), "f.parquet"))
@@ -273,6 +276,7 @@ func TestReloadOfQueries(t *testing.T) {
 // A session reloads a table of a node that is not there; before the commit the node comes back with the original. There
 // is one of each row all the time, and in the end nothing is held twice.
 func TestReloadWhileTheNodeComesBack(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(sources(t, 0, 3000), "f.parquet")
 	c := newCluster(t, 2)
 	var back func()
@@ -339,6 +343,7 @@ func reloadRole(c *childSide) error {
 // A reload is killed in its middle: the table is lost as before or all there, no extent is unowned, and another reload
 // ends it.
 func TestReloadKilled(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(sources(t, 0, 2000), "f.parquet")
 	config := engine.Config{Directory: t.TempDir(), RegionDirectory: shmDirectory(t), RegionBytes: 16 << 20, MemoryBytes: 256 << 20, Threads: 1, Log: slog.New(slog.DiscardHandler)}
 	e, err := engine.Open(t.Context(), config)
@@ -372,6 +377,7 @@ func TestReloadKilled(t *testing.T) {
 // A node that is gone for good is drained: what it had lies elsewhere, from other replicas and, where there is none, after a reload; what has no
 // source is named, and the others are done. Then nothing is left of it.
 func TestDrainOfALostNode(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(sources(t, 0, 3000), "f.parquet")
 	c := newCluster(t, 3)
 	s := c.session(0)

@@ -330,6 +330,7 @@ func TestNodeDiesWhileReplicasAreMade(t *testing.T) {
 
 // A replica is a copy of what was acquired: the caches of the node that copies may have what lay there before, or nothing.
 func TestReplicasOnIncoherentMemory(t *testing.T) {
+	t.Parallel()
 	eachIncoherent(t, func(t *testing.T, fabric memregion.FabricKind) {
 		c := startCluster(&cluster{t: t, change: func(_ int, config *engine.Config) { config.Fabric = fabric }}, 3)
 		writer, copier, other := c.session(0), c.session(1), c.session(2)

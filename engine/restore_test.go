@@ -140,6 +140,7 @@ func TestRestoringMeetsOthers(t *testing.T) {
 // Rows that come back are held to what is declared now: checks, keys, NOT NULL and foreign keys of both sides; and are
 // found by indexes that were made since.
 func TestRestoredRowsKeepPromises(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE p (k int PRIMARY KEY) WITH (retained_versions = 50)")
@@ -186,6 +187,7 @@ func TestRestoredRowsKeepPromises(t *testing.T) {
 
 // Columns that were altered are what they were, with what was declared of them, unless something means those of now.
 func TestAlteredTablesAreRestored(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s := session(t, e)
 	exec(t, s, "CREATE TYPE mood AS ENUM ('sad', 'ok')")
@@ -244,6 +246,7 @@ func TestAlteredTablesAreRestored(t *testing.T) {
 // Random changes and restorations, on three nodes and over restarts: rows are those of the versions that are meant, and
 // in the end every byte comes back.
 func TestRestoringInACluster(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	rng := rand.New(rand.NewPCG(3, 9))
 	s := c.session(0)

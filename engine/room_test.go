@@ -22,6 +22,7 @@ import (
 // What clients keep beyond their guaranteed part is taken from DuckDB's limit first, and then added to Go's. DuckDB
 // gets it back when Go has no more than its own again, and that is the whole process.
 func TestQueriesYieldToClients(t *testing.T) {
+	t.Parallel()
 	if !apart(t, "CSMSQL_TEST_APART", t.Name()) {
 		return
 	}
@@ -46,6 +47,7 @@ func TestQueriesYieldToClients(t *testing.T) {
 
 // Trees are charged before they are made: a text whose tree is too large is refused at once, and leaves nothing.
 func TestParsingIsCharged(t *testing.T) {
+	t.Parallel()
 	e := open(t, func(c *engine.Config) { c.MemoryBytes = 128 << 20 })
 	s := session(t, e)
 	_, err := s.Exec(t.Context(), "SELECT 1"+strings.Repeat(",1", 200_000))
@@ -71,6 +73,7 @@ func TestParsingIsCharged(t *testing.T) {
 
 // Values of settings and savepoints are charged; what a transaction may bring back with them.
 func TestSettingsAreCharged(t *testing.T) {
+	t.Parallel()
 	e := open(t, func(c *engine.Config) { c.MemoryBytes = 128 << 20 })
 	s := session(t, e)
 	value := strings.Repeat("x", 100_000)
@@ -118,6 +121,7 @@ func TestEveryKindIsShown(t *testing.T) {
 
 // Facts of many versions are forgotten before they are more than their part.
 func TestFactsOfManyVersionsAreBounded(t *testing.T) {
+	t.Parallel()
 	e := open(t, func(c *engine.Config) { c.MemoryBytes = 128 << 20 })
 	s := session(t, e)
 	var columns []string
@@ -156,6 +160,7 @@ func TestGuestsDoNotSeeOthersTexts(t *testing.T) {
 // What a region had for tables that are gone goes back to the system in the end, and not only what is more than it keeps to
 // have it at hand.
 func TestRegionsRest(t *testing.T) {
+	t.Parallel()
 	e := open(t, func(c *engine.Config) { c.LeaseTTL = 20 * time.Millisecond })
 	s := session(t, e)
 	backed := func() int64 { return e.RegionStats().Backed }

@@ -23,6 +23,7 @@ const aborts = "SELECT CAST(word AS INTEGER) FROM (VALUES ('no number')) AS w(wo
 
 // E4: what is written after a savepoint is given back by ROLLBACK TO, at once and to the byte.
 func TestRollbackToGivesMemoryBack(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t AS SELECT i AS a, 'word ' || i AS w FROM range(1000) r(i)")
@@ -62,6 +63,7 @@ func TestRollbackToGivesMemoryBack(t *testing.T) {
 
 // An open result that reads what was taken back keeps the memory that its reader looks at, and gives no further row.
 func TestRollbackToUnderAnOpenResult(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	for _, backend := range []string{"compute", "duckdb"} {
 		e := open(t)

@@ -26,6 +26,7 @@ func TestShares(t *testing.T) {
 
 // Results that stand in the way of other statements share a part of the memory; what one gives back another may have.
 func TestSuspendedResultsAreBounded(t *testing.T) {
+	t.Parallel()
 	e, err := engine.Open(context.Background(), engine.Config{
 		Directory: t.TempDir(), RegionDirectory: shmDirectory(t), RegionBytes: 64 << 20, MemoryBytes: 64 << 20, Threads: 2,
 	})

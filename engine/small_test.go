@@ -13,6 +13,7 @@ import (
 // Decision 0055: the kernels read tables of up to 131,072 rows, with DuckDB's answers; above it is DuckDB's. So is what
 // the kernels would need more memory for than DuckDB: texts repeated for each row, lists of some rows, many expressions.
 func TestSmallTablesNeedNoDuckDB(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	const smallRows = 131_072
 	for name, size := range map[string]int{"small": smallRows, "large": smallRows + 1} {
@@ -73,6 +74,7 @@ func schemaOf(t *testing.T, s *engine.Session, sql string) (list []string) {
 // KE3: what cursors of the kernels hold is charged to their session, shown, refused beyond its share, and given back; so
 // are copies of what the session's own transaction wrote.
 func TestComputedRowsAreCharged(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s, other := session(t, e), session(t, e)
 	exec(t, s, "CREATE TABLE small AS SELECT i, i % 10 AS k, 'text ' || i AS t FROM range(100000) r(i)")
@@ -131,6 +133,7 @@ func TestComputedRowsAreCharged(t *testing.T) {
 // A statement whose plan is all that could make room for its rows keeps it, and is refused, or runs; plans of others
 // make room before it runs.
 func TestComputedRowsTakeNoPlanAway(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE small AS SELECT i, i % 10 AS k FROM range(1000) r(i)")

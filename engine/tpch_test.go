@@ -41,6 +41,7 @@ func answer(t testing.TB, s *engine.Session, sf float64, q queries.Query) {
 }
 
 func TestTPCHAnswers(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	require.NoError(t, e.LoadTPCH(context.Background(), noderpc.TPCHRequest{ScaleFactor: 0.01}, nil))
 	for _, backend := range []string{"auto", "duckdb"} {

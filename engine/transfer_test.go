@@ -39,6 +39,7 @@ func TestTransfer(t *testing.T) {
 // TestTransferOfPatterns: what a pattern was found to fit is found by its keys the next time: no row without a key is lost, none with the key
 // of another one comes in.
 func TestTransferOfPatterns(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	exec(t, s, "CREATE TABLE line AS SELECT i AS l, i % 3000 AS k FROM range(30000) r(i)")
 	for name, key := range map[string]string{"keys": "i", "some without": "CASE WHEN i % 40 <> 0 THEN i END", "twice": "i // 2"} {

@@ -103,6 +103,7 @@ func TestTransactionsAreCharged(t *testing.T) {
 
 // A transaction of many statements that goes back nowhere keeps what it has come to, and is charged for no more.
 func TestTransactionsAreChargedForWhatTheyAre(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t AS SELECT i, 0 AS n FROM range(300000) r(i)")
@@ -125,6 +126,7 @@ func TestTransactionsAreChargedForWhatTheyAre(t *testing.T) {
 
 // Transactions that move to newer snapshots are charged for what they are there.
 func TestTransactionsThatMoveAreCharged(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s, other := session(t, e), session(t, e)
 	exec(t, s, "CREATE TABLE t AS SELECT i, 0 AS n FROM range(300000) r(i)")
@@ -148,6 +150,7 @@ func TestTransactionsThatMoveAreCharged(t *testing.T) {
 
 // What a statement notes of the rows that it is about is charged while it runs, and refused before all of them are noted.
 func TestRowsOfStatementsAreCharged(t *testing.T) {
+	t.Parallel()
 	e := open(t, func(c *engine.Config) { c.RegionBytes = 256 << 20 })
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t AS SELECT i % 2 = 1 AS b FROM range(20000000) r(i)")

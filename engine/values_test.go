@@ -13,6 +13,7 @@ import (
 
 // The values of a VALUES list become their columns' types one by one, whatever stands beside them.
 func TestEachValueBecomesItsColumnsTypeByItself(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	for _, c := range []struct {
 		column, values string
@@ -61,6 +62,7 @@ func TestEachValueBecomesItsColumnsTypeByItself(t *testing.T) {
 // What DuckDB finds as the common type of literals must lose nothing where their values are not cast one by one: all pairs of literals are
 // stored together, and each beside nothing.
 func TestValuesBesideOthersAreStoredAsByThemselves(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	literals := []string{"0", "-9007199254740993", "170141183460469231731687303715884105727", "00012", "1.10", "0.30000000000000004", "12345678901234567.5", "1e0", "true", "'12'", "NULL"}
 	for _, column := range []string{"BIGINT", "REAL", "DOUBLE", "DECIMAL(38,19)", "VARCHAR"} {
@@ -83,6 +85,7 @@ func TestValuesBesideOthersAreStoredAsByThemselves(t *testing.T) {
 
 // An untyped literal means the same on every way into a column.
 func TestLiteralsMeanTheSameOnEveryWayIntoAColumn(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	for _, c := range []struct{ column, value, want string }{
 		{"BYTEA", `\xDEADBEEF00`, "deadbeef00"}, {"BYTEA", `\xDEAD44`, "dead44"}, {"BYTEA", `\xde`, "de"}, {"BYTEA", `\x`, ""}, {"BYTEA", `abc`, "616263"}, {"BYTEA", `\xDE\xAD`, "dead"},
@@ -124,6 +127,7 @@ func TestLiteralsMeanTheSameOnEveryWayIntoAColumn(t *testing.T) {
 
 // Text that no literal is, bytes and dates before Christ: a cast means the same wherever it stands.
 func TestTextMeansTheSameInEveryCast(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	exec(t, s, `CREATE TABLE w (b BYTEA, d DATE); CREATE TABLE src (x VARCHAR, y VARCHAR); INSERT INTO src VALUES ('\xDEAD44', '0044-03-15 BC')`)
 	for _, way := range []string{
@@ -155,6 +159,7 @@ func TestTextMeansTheSameInEveryCast(t *testing.T) {
 
 // A table that is made of a query keeps the types of its columns, or is refused.
 func TestQueriesOfTypesThatTablesDoNotKeep(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	exec(t, s, `CREATE TEMP TYPE mood AS ENUM ('b', 'a'); CREATE TEMP TABLE te AS SELECT 'a'::mood AS m; CREATE TABLE words (w VARCHAR, n INT); INSERT INTO words SELECT 'word' || i % 3, i FROM range(5000) r(i)`)
 	for query, name := range map[string]string{
@@ -280,6 +285,7 @@ func TestUpdateOfFixedArrays(t *testing.T) {
 
 // What COPY writes to a file of text it reads again.
 func TestFilesOfTextKeepBytes(t *testing.T) {
+	t.Parallel()
 	directory := t.TempDir()
 	s := session(t, open(t, func(c *engine.Config) { c.Files = engine.FileAccess{Directories: []string{directory}} }))
 	exec(t, s, `CREATE TABLE out (n INT, b BYTEA, l BYTEA[], d DATE, j JSON); INSERT INTO out VALUES (1, '\xDE4144', '{"\\xDE4144",NULL}', '0044-03-15 BC', '{"a":1}'), (2, '\x5C78', '{}', 'infinity', NULL), (3, NULL, NULL, NULL, NULL)`)

@@ -49,6 +49,7 @@ func requireDamaged(t *testing.T, s *engine.Session, node string) {
 
 // What is read is compared when Config.Verify says so, and not otherwise.
 func TestVerification(t *testing.T) {
+	t.Parallel()
 	open := func(v engine.Verification) (*engine.Engine, *engine.Session) {
 		e, err := engine.Open(context.Background(), engine.Config{
 			Directory: t.TempDir(), RegionDirectory: shmDirectory(t), RegionBytes: 64 << 20, Node: "alone", Fabric: memregion.FabricShm, Verify: v,
@@ -92,6 +93,7 @@ func TestVerification(t *testing.T) {
 
 // An attached process compares as it is configured, whatever its node does.
 func TestVerificationOfAnAttachedProcess(t *testing.T) {
+	t.Parallel()
 	directory := t.TempDir()
 	e, err := engine.Open(context.Background(), engine.Config{Directory: directory, RegionDirectory: shmDirectory(t), RegionBytes: 64 << 20, Node: "alone", Fabric: memregion.FabricShm, Verify: engine.VerifyOff})
 	require.NoError(t, err)
@@ -121,6 +123,7 @@ func TestVerificationOfAnAttachedProcess(t *testing.T) {
 // A check of a table reads the memory, and not what the machine's caches have kept of it since it was read and
 // verified.
 func TestACheckLooksAtTheMemory(t *testing.T) {
+	t.Parallel()
 	eachIncoherent(t, func(t *testing.T, fabric memregion.FabricKind) {
 		e := open(t, onFabric(fabric))
 		s := session(t, e)
@@ -134,6 +137,7 @@ func TestACheckLooksAtTheMemory(t *testing.T) {
 
 // The same where caches are not coherent: there everything is compared when a machine first reads it, unless that was switched off.
 func TestVerificationOnIncoherentMemory(t *testing.T) {
+	t.Parallel()
 	eachIncoherent(t, func(t *testing.T, fabric memregion.FabricKind) {
 		verify := []engine.Verification{engine.VerifyDefault, engine.VerifyOff, engine.VerifyFirst, engine.VerifyAlways}
 		c := startCluster(&cluster{t: t, change: func(i int, config *engine.Config) { config.Fabric, config.Verify = fabric, verify[i] }}, len(verify))

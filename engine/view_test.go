@@ -21,6 +21,7 @@ func failing(s *engine.Session, sql string) error {
 // A view reads what its names meant when it was made: not what its own schema has, not what is made later, whatever search_path or temporary
 // tables the reading session has.
 func TestViewNamesAreBound(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s, other := session(t, e), session(t, e)
 	exec(t, s, `CREATE SCHEMA aside; CREATE SCHEMA "Or Der"; CREATE TABLE t AS SELECT 'public' AS a; CREATE TABLE aside.t AS SELECT 'aside' AS a;
@@ -71,6 +72,7 @@ func TestViewNamesAreBound(t *testing.T) {
 
 // What PostgreSQL's tools are shown is the query with its schemas, which makes the same view again.
 func TestViewDefinitionIsBound(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	exec(t, s, `CREATE SCHEMA aside; CREATE SCHEMA "select"; CREATE TABLE t AS SELECT 1 AS a; CREATE TABLE "select".u AS SELECT 2 AS b; CREATE VIEW aside.w AS SELECT a, 't' AS t FROM t;
 		SET search_path = "select"; CREATE VIEW u2 AS SELECT b FROM u AS t; RESET search_path`)
@@ -85,6 +87,7 @@ func TestViewDefinitionIsBound(t *testing.T) {
 
 // A view that reads a temporary object is temporary; other sessions' rows do not change by it.
 func TestViewOfTemporaryIsTemporary(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	var notices []string
 	s, err := e.Session(engine.SessionOptions{Notice: func(n engine.Notice) { notices = append(notices, n.Message) }})
@@ -116,6 +119,7 @@ func TestViewOfTemporaryIsTemporary(t *testing.T) {
 
 // Errors point into what the user wrote.
 func TestViewErrors(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	exec(t, s, "CREATE TABLE t AS SELECT 1 AS a; CREATE TEMP TABLE mine AS SELECT 1 AS a")
 	for sql, want := range map[string]string{
@@ -147,6 +151,7 @@ func TestViewOfDroppedTable(t *testing.T) {
 
 // A view reads the same table when that has another name, and when another table has its former one.
 func TestViewsFollowRenamedTables(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s := session(t, e)
 	exec(t, s, `CREATE SCHEMA aside; CREATE TABLE t AS SELECT 'this' AS a; CREATE TABLE aside.t AS SELECT 'other' AS a; CREATE TABLE u AS SELECT 'u' AS b;`)

@@ -48,6 +48,7 @@ func stateOf(err error) string {
 // What goes to a worker, and what stays: in either place the answer is the same, which is asked for outside of a
 // transaction block and in one.
 func TestQueriesGoToWorkersOrStay(t *testing.T) {
+	t.Parallel()
 	e := openWithWorkers(t, 1)
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t (i bigint, s text, u uuid, j json, d decimal(10,2), ts timestamptz, b bytea, l int[])")
@@ -109,6 +110,7 @@ func TestQueriesGoToWorkersOrStay(t *testing.T) {
 
 // A session that has something of its own runs its queries in the node, from then on.
 func TestSessionsWithSomethingOfTheirOwnStay(t *testing.T) {
+	t.Parallel()
 	e := openWithWorkers(t, 1)
 	exec(t, session(t, e), "CREATE TABLE t AS SELECT i FROM range(10) r(i)")
 	ask := "SELECT sum(i)::text || 'x' FROM t"
@@ -140,6 +142,7 @@ func TestSessionsWithSomethingOfTheirOwnStay(t *testing.T) {
 
 // What a session is set to goes with its queries; what another one is set to does not.
 func TestSettingsGoWithQueries(t *testing.T) {
+	t.Parallel()
 	e := openWithWorkers(t, 1)
 	first, second := session(t, e), session(t, e)
 	exec(t, first, "CREATE TABLE t AS SELECT 'of public' AS s")
@@ -161,6 +164,7 @@ func TestSettingsGoWithQueries(t *testing.T) {
 
 // A worker sees what was committed before the statement began, its session's own and others'.
 func TestWorkersSeeWhatWasCommitted(t *testing.T) {
+	t.Parallel()
 	e := openWithWorkers(t, 2)
 	s, other := session(t, e), session(t, e)
 	exec(t, s, "CREATE TABLE t (i int)")
@@ -195,6 +199,7 @@ func TestWorkersSeeWhatWasCommitted(t *testing.T) {
 
 // Errors of workers are those of the node: state, position, hint.
 func TestErrorsOfWorkersAreThoseOfTheNode(t *testing.T) {
+	t.Parallel()
 	e := openWithWorkers(t, 1)
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t AS SELECT i FROM range(10) r(i)")
@@ -222,6 +227,7 @@ func TestErrorsOfWorkersAreThoseOfTheNode(t *testing.T) {
 
 // A crash of DuckDB costs one statement: its connection lives, and the answers of those beside stay right.
 func TestACrashOfDuckDBCostsOneStatement(t *testing.T) {
+	t.Parallel()
 	e := openWithWorkers(t, 2)
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t AS SELECT i, i % 10 AS g FROM range(20000) r(i)")
@@ -265,6 +271,7 @@ func requireNothingHeld(t *testing.T, e *engine.Engine, s *engine.Session) {
 
 // A worker that something kills is no different.
 func TestAWorkerThatIsKilledCostsOneStatement(t *testing.T) {
+	t.Parallel()
 	e := openWithWorkers(t, 1)
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t AS SELECT i FROM range(200000) r(i)")
@@ -285,6 +292,7 @@ func TestAWorkerThatIsKilledCostsOneStatement(t *testing.T) {
 
 // A statement that ends is one whose worker listens, or dies: inside one value of a long text, while planning.
 func TestCancelEndsWhatDoesNotListen(t *testing.T) {
+	t.Parallel()
 	e := openWithWorkers(t, 1)
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t AS SELECT repeat('ab', 100000) AS a, repeat('bca', 100000) AS b")
@@ -311,6 +319,7 @@ func TestCancelEndsWhatDoesNotListen(t *testing.T) {
 
 // A session's result that streams does not keep the session's next statement out, with one worker for all.
 func TestAResultIsParkedForTheNextStatement(t *testing.T) {
+	t.Parallel()
 	e := openWithWorkers(t, 1)
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t AS SELECT i FROM range(100000) r(i)")
@@ -341,6 +350,7 @@ func TestAResultIsParkedForTheNextStatement(t *testing.T) {
 }
 
 func TestAnEngineWithWorkersIsClosedWhileTheyRun(t *testing.T) {
+	t.Parallel()
 	e := openWithWorkers(t, 1)
 	s, waits := session(t, e), session(t, e)
 	failed := make(chan error, 2)
@@ -383,6 +393,7 @@ func TestWhatWorkersCannotBeIsRefused(t *testing.T) {
 
 // A node and its workers together have what the node was given, and no more.
 func TestWorkersHaveSharesOfTheNode(t *testing.T) {
+	t.Parallel()
 	for _, count := range []int{0, 1, 2, 7} {
 		w := engine.Workers{Count: count}
 		own, each, ownSpill, eachSpill, err := engine.SharesOfWorkers(w, 4<<30+1, 3<<30+5)
@@ -407,6 +418,7 @@ func TestWorkersHaveSharesOfTheNode(t *testing.T) {
 
 // What a worker that was killed has spilled goes before the next one takes its place.
 func TestWhatAKilledWorkerSpilledGoes(t *testing.T) {
+	t.Parallel()
 	e := openWithWorkers(t, 1)
 	s := session(t, e)
 	require.Equal(t, []string{"one"}, rows(t, s, "SELECT lower('ONE')"))

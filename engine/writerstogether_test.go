@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 // TestWritersTogether: all kinds of writers at once, beside ALTER TABLE and VACUUM; what was reported to each is true.
@@ -19,12 +20,12 @@ func TestWritersTogether(t *testing.T) {
 	t.Parallel()
 	t.Run("one node", func(t *testing.T) {
 		e := open(t)
-		newTogether(t, 250, func() *engine.Session { return session(t, e) }).run()
+		newTogether(t, 60*testsuite.Effort(), func() *engine.Session { return session(t, e) }).run()
 	})
 	t.Run("three nodes", func(t *testing.T) {
 		c := newCluster(t, 3)
 		n := 0
-		newTogether(t, 60, func() *engine.Session {
+		newTogether(t, 20*testsuite.Effort(), func() *engine.Session {
 			n++
 			return c.session(n % 3)
 		}).run()
