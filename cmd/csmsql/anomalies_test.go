@@ -56,7 +56,7 @@ func TestAnomaliesOverTheWire(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
-	duration, seed := soakFor(t, 20*time.Second)
+	duration, seed := soakFor(t, 10*time.Second)
 	s := newSoak(t, seed, false)
 	t.Logf("seed %d (CSMSQL_SEED=%[1]d CSMSQL_SOAK=%v)", seed, duration)
 	require.NoError(t, s.members.heal())

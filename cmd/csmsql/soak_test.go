@@ -66,7 +66,7 @@ func TestSoak(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
-	duration, seed := soakFor(t, 30*time.Second)
+	duration, seed := soakFor(t, 20*time.Second)
 	for _, way := range []struct {
 		name     string
 		embedded bool

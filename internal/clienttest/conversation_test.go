@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -130,13 +131,13 @@ func texts(list string) (args [][]byte) {
 // connection string.
 func startPostgres(t *testing.T) (conninfo string) {
 	t.Helper()
-	initdb, postgres := tool(t, "initdb", "postgresql"), tool(t, "postgres", "postgresql")
+	postgres := tool(t, "postgres", "postgresql")
 	dir, err := os.MkdirTemp("", "csm") // a socket's path is short
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	attributes := unprivileged(t, dir)
 	data := filepath.Join(dir, "data")
-	command := exec.CommandContext(t.Context(), initdb, "-D", data, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions")
+	command := exec.CommandContext(t.Context(), "cp", "-a", newCluster(t), data) // with its owner and modes
 	command.Dir, command.SysProcAttr = dir, attributes
 	out, err := command.CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -164,6 +165,35 @@ func startPostgres(t *testing.T) (conninfo string) {
 			require.NoError(t, err, "PostgreSQL does not listen")
 		}
 	}
+}
+
+// newCluster is the directory of a cluster as initdb leaves it, of which each server of a test has a copy: initdb takes
+// longer than most of the tests. The first test that needs it makes it.
+func newCluster(t *testing.T) (data string) {
+	t.Helper()
+	made.Lock()
+	defer made.Unlock()
+	if made.data != "" {
+		return made.data
+	}
+	initdb := tool(t, "initdb", "postgresql")
+	dir, err := os.MkdirTemp("", "csm")
+	require.NoError(t, err)
+	made.directory = dir
+	data = filepath.Join(dir, "data")
+	command := exec.CommandContext(t.Context(), initdb, "-D", data, "-U", "postgres", "--auth=trust",
+		"--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions")
+	command.Dir, command.SysProcAttr = dir, unprivileged(t, dir)
+	out, err := command.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	made.data = data
+	return data
+}
+
+// made is what newCluster has made; TestMain removes it.
+var made struct {
+	sync.Mutex
+	directory, data string // guarded by the mutex
 }
 
 // unprivileged gives dir to a user whom PostgreSQL accepts, if this one is root.

@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 // longTexts are planned for long, in each of DuckDB's phases, or run for long.
@@ -48,7 +50,8 @@ func longTexts() []string {
 // planned or run for long, each with a statement_timeout that ends it at another moment: in a function of DuckDB's that
 // catches nothing, an exception ends the node. Each is answered, or ended, and no session breaks.
 func TestStatementsEndAtAnyMoment(t *testing.T) {
-	const sessions, statements = 4, 500
+	const sessions = 4
+	statements := 150 * testsuite.Effort()
 	seed := uint64(time.Now().UnixNano()) % 1_000_000
 	if text := os.Getenv("CSMSQL_SEED"); text != "" {
 		var err error

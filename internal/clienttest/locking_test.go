@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 // another is one more session of a room.
@@ -95,7 +97,8 @@ func TestLockingAsInPostgres(t *testing.T) {
 	g := &lockingGenerator{conflictGenerator{rand.New(rand.NewPCG(seed, 1))}, 100}
 	codes := map[string]int{}
 	var statements []string
-	for i := range 1200 {
+	rounds := 400 * testsuite.Effort()
+	for i := range rounds {
 		if i%40 == 0 {
 			for _, w := range sessions {
 				for _, r := range []*room{w.ours, w.theirs} {
@@ -125,7 +128,7 @@ func TestLockingAsInPostgres(t *testing.T) {
 		}
 	}
 	t.Log(codes)
-	require.Greater(t, codes["55P03"], 20)
+	require.Greater(t, codes["55P03"], rounds/60)
 }
 
 // TestSkipLockedSeesOwnRows: a row that a snapshot does not have, and that another session has locked, is not taken for

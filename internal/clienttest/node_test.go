@@ -47,6 +47,9 @@ func TestMain(m *testing.M) {
 		}
 		err = errors.Join(err, shared.clean())
 	}
+	if made.directory != "" {
+		err = errors.Join(err, os.RemoveAll(made.directory))
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "clienttest:", err)
 		code = 1

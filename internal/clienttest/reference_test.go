@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 const referenceTables = `CREATE TABLE p (id int PRIMARY KEY, a int, b text, UNIQUE (a, b));
@@ -26,7 +28,7 @@ func TestChildrenFollowAsInPostgres(t *testing.T) {
 	t.Logf("seed %d", seed)
 	g := &referenceGenerator{conflictGenerator{rand.New(rand.NewPCG(seed, 1))}}
 	counts := map[string]int{}
-	for i := range 700 {
+	for i := range 250 * testsuite.Effort() {
 		if i%70 == 0 {
 			w.tell(t, "TRUNCATE p CASCADE")
 			w.statements = nil
@@ -59,7 +61,7 @@ func TestForeignKeysAsInPostgres(t *testing.T) {
 	t.Logf("seed %d", seed)
 	g := &referenceGenerator{conflictGenerator{rand.New(rand.NewPCG(seed, 1))}}
 	counts := map[string]int{}
-	for i := range 900 {
+	for i := range 300 * testsuite.Effort() {
 		if i%80 == 0 {
 			if i > 0 {
 				w.tell(t, "COMMIT")

@@ -10,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 // TestTypesAsInPostgres: enumerated types are made, shown, altered and dropped as in PostgreSQL, and their labels compare,
@@ -101,7 +103,7 @@ func TestAlteredTypesAsInPostgres(t *testing.T) {
 	answerOf(t, w.ours.conn, "SET csm.dialect = 'postgres'", nil)
 	labels, made, rows := []string{"l0"}, 1, 0
 	any := func() string { return labels[rng.IntN(len(labels))] }
-	for range 250 {
+	for range 100 * testsuite.Effort() {
 		switch rng.IntN(12) {
 		case 0, 1:
 			where := []string{"", " BEFORE '" + any() + "'", " AFTER '" + any() + "'"}[rng.IntN(3)]
