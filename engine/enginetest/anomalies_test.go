@@ -96,7 +96,7 @@ func TestAnomalies(t *testing.T) {
 			for _, name := range workload.Tables() {
 				f.beside = append(f.beside, "VACUUM "+name)
 			}
-			f.run(6 * time.Second)
+			f.run(3 * time.Second)
 		})
 	}
 }

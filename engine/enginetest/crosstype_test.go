@@ -142,7 +142,7 @@ func typedAnswer(side *lent) func(sql string) outcome {
 
 // TestEqualityAcrossTypes: types compared, and chains from one over another and back (P1, P7).
 func TestEqualityAcrossTypes(t *testing.T) {
-	duration, seed := limits(t, 6*time.Second)
+	duration, seed := limits(t, 2*time.Second)
 	side := openSession(t, openEngine(t))
 	random := rand.New(rand.NewPCG(seed, 23))
 	c := crossing(t, random, openNative(t, 2), side, func() string { return "" })
@@ -156,7 +156,7 @@ func TestEqualityAcrossTypes(t *testing.T) {
 
 // TestEqualityAcrossTypesOverNodes: the same where rows lie on three nodes by the hash of the column, or anyhow.
 func TestEqualityAcrossTypesOverNodes(t *testing.T) {
-	duration, seed := limits(t, 6*time.Second)
+	duration, seed := limits(t, 2*time.Second)
 	nodes := openNodes(t)
 	nodes.resize(3)
 	side := openSession(t, nodes.list[0].engine)

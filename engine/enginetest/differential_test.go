@@ -97,7 +97,7 @@ func (r *rig) compare(sql string, args []any, ordered bool) string {
 
 // TestDifferential: P1, P2, P5, P7, D6, X1, E1, E5.
 func TestDifferential(t *testing.T) {
-	duration, seed := limits(t, 8*time.Second)
+	duration, seed := limits(t, 3*time.Second)
 	r := newRig(t)
 	start := time.Now()
 	first := seed

@@ -51,7 +51,7 @@ type distributing struct {
 // TestDistributed: whatever the query, and however rows lie over however many nodes, the plan's answer is the single node's (the
 // planner's D1).
 func TestDistributed(t *testing.T) {
-	duration, seed := limits(t, 6*time.Second)
+	duration, seed := limits(t, 3*time.Second)
 	start := time.Now()
 	twin := openNative(t, 1)
 	count := distributing{reasons: map[string]int{}}

@@ -38,7 +38,7 @@ func TestMetamorphic(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a cluster takes some seconds")
 	}
-	duration, seed := limits(t, 8*time.Second)
+	duration, seed := limits(t, 4*time.Second)
 	m := &metamorphic{t: t, nodes: openNodes(t), twin: openNative(t, 2), bySize: map[int]int{}}
 	start, fresh := time.Now(), uint64(time.Now().UnixNano())%1_000_000_000
 	goOn := func() bool { return !t.Failed() || os.Getenv("CSMSQL_KEEP_GOING") != "" }

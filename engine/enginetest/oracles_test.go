@@ -167,7 +167,7 @@ func TestOracles(t *testing.T) {
 			}
 			f := kind.open(t)
 			f.reopen = kind.open
-			f.relate(5 * time.Second)
+			f.relate(3 * time.Second)
 		})
 	}
 }

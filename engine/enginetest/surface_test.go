@@ -101,15 +101,15 @@ func TestSurface(t *testing.T) {
 		seconds time.Duration
 		open    func(*testing.T) *surface
 	}{
-		{"OneNode", 12, func(t *testing.T) *surface { return openOneNode(t) }},
-		{"EmulatedFabric", 6, func(t *testing.T) *surface { return openOneNode(t, func(c *engine.Config) { c.Fabric = "emulated:7" }) }},
-		{"ThreeNodes", 10, openThreeNodes},
-		{"Disabled", 8, func(t *testing.T) *surface {
+		{"OneNode", 5, func(t *testing.T) *surface { return openOneNode(t) }},
+		{"EmulatedFabric", 3, func(t *testing.T) *surface { return openOneNode(t, func(c *engine.Config) { c.Fabric = "emulated:7" }) }},
+		{"ThreeNodes", 5, openThreeNodes},
+		{"Disabled", 4, func(t *testing.T) *surface {
 			f := openOneNode(t)
 			f.withoutOne(f.engine)
 			return f
 		}},
-		{"DisabledOnThreeNodes", 4, func(t *testing.T) *surface {
+		{"DisabledOnThreeNodes", 3, func(t *testing.T) *surface {
 			f := openThreeNodes(t)
 			f.withoutOne(f.engine, "csm.distribute = always", "csm.shuffle = always")
 			return f
