@@ -2,6 +2,8 @@
 
 GO          ?= go
 PACKAGES    := ./...
+# the packages whose tests take longest: they begin first, so that none of them is left to run alone at the end
+LONGEST     := ./engine ./internal/clienttest ./engine/enginetest ./cmd/csmsql ./bench ./exec/duckdb ./internal/abusetest
 BINARY      := bin/csmsql
 DEMO_SF     ?= 0.1
 CLUSTER_SF  ?= 1
@@ -24,7 +26,7 @@ test: ## vet, and run all tests with invariant checks
 	@echo "test: go vet"
 	$(GO) vet $(PACKAGES)
 	@echo "test: all packages, invariant checks on"
-	$(GO) test -timeout 60m -tags invariants $(PACKAGES)
+	$(GO) test -timeout 60m -tags invariants $(if $(filter ./...,$(PACKAGES)),$(LONGEST)) $(PACKAGES)
 
 race: ## run all tests under the race detector
 	@echo "race: all packages under the race detector (some minutes)"
@@ -50,7 +52,7 @@ lint: ## gofmt, vet and staticcheck
 fuzz: ## run every fuzz target, each for FUZZ_TIME (30s)
 	@GO="$(GO)" FUZZ_TIME="$(FUZZ_TIME)" .ci/fuzz $(PACKAGES)
 
-nightly: ## what takes too long for every change: soak, faults, abuse, random SQL, mutations, differential, surface, oracles, expressions, anomalies, mutants, sources, unchecked, emulated fabrics, race, fuzz
+nightly: ## what takes too long for every change: soak, faults, abuse, random SQL, mutations, differential, surface, oracles, expressions, anomalies, effort, mutants, sources, unchecked, emulated fabrics, race, fuzz
 	@GO="$(GO)" .ci/nightly $(STEPS)
 
 demo: build ## build, serve, load TPC-H at scale factor DEMO_SF (0.1), run its 22 queries over the PostgreSQL protocol, check the answers
