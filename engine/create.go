@@ -68,7 +68,9 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 		} else if online != nil {
 			return st.alterOnline(ctx, online)
 		}
-		switch head := head.(type) {
+		switch head := st.functions.Kept(head).(type) {
+		case error:
+			return nil, head
 		case *statement.CreateTable:
 			return st.createTable(ctx, head)
 		case *statement.Refresh:

@@ -23,16 +23,14 @@ func TestFunctionsRefuse(t *testing.T) {
 	exec(t, s, "CREATE FUNCTION twice(n int) RETURNS int RETURN n + n")
 	exec(t, s, "CREATE DOMAIN d AS int")
 	exec(t, s, "CREATE TEMP TABLE own (a int)")
+	exec(t, s, "CREATE TABLE of_half (a int DEFAULT half(4))")
 	for text, want := range map[string]string{
 		"CREATE TEMP VIEW v AS SELECT half(a) FROM t":                               "0A000",
 		"CREATE VIEW v AS SELECT half(a) FROM own":                                  "0A000",
 		"CREATE MATERIALIZED VIEW v AS SELECT half(a) FROM own":                     "0A000",
-		"CREATE TABLE u (a int DEFAULT half(4))":                                    "0A000",
-		"CREATE TABLE u (a int CHECK (half(a) > 1))":                                "0A000",
-		"CREATE TABLE u (a int, b int GENERATED ALWAYS AS (half(a)) STORED)":        "0A000",
-		"CREATE DOMAIN e AS int CHECK (half(VALUE) > 1)":                            "0A000",
-		"ALTER TABLE t ALTER COLUMN a SET DEFAULT half(4)":                          "0A000",
-		"ALTER TABLE t ADD CHECK (half(a) > 1)":                                     "0A000",
+		"CREATE TEMP TABLE u (a int DEFAULT half(4))":                               "0A000",
+		"CREATE TEMP TABLE u (LIKE of_half INCLUDING ALL)":                          "0A000",
+		"CREATE DOMAIN e AS int DEFAULT half(4)":                                    "0A000",
 		"CREATE INDEX ON t (half(a))":                                               "0A000",
 		"CREATE FUNCTION lower(a int) RETURNS int RETURN a":                         "0A000",
 		"CREATE FUNCTION sum(a int) RETURNS int RETURN a":                           "0A000",

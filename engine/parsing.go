@@ -141,7 +141,8 @@ func (st *Statement) createFunction(ctx context.Context) error {
 	}
 	return s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
 		s.yield()
-		return made.Make(ctx, tx, v, s.conn, s.noticed, function.Followers{Derive: s.derive, Asked: s.viewsAsked(ctx, tx, v)})
+		followers := function.Followers{Derive: s.derive, Asked: s.viewsAsked(ctx, tx, v), Host: s.definitions(v)}
+		return made.Make(ctx, tx, v, s.conn, s.noticed, followers)
 	})
 }
 

@@ -18,6 +18,8 @@ const (
 	Domain = "csm.domain"
 	// NextValue begins what a default calls of a sequence: its number stands behind, in parentheses.
 	NextValue = "csm_nextval__of"
+	// Called is before the number of a function that an expression calls.
+	Called = "csm_function__"
 )
 
 // Kind of a mention.
@@ -32,6 +34,7 @@ const (
 	Sequence        // a sequence: its Number
 	Query           // the table is a materialized view
 	Deferrable      // it has a constraint that is
+	Function        // a function that an expression calls: its Number
 )
 
 // Mention is one thing that the record of a table mentions.
@@ -100,11 +103,12 @@ func constraints(list []Mention, table hugetable.Table, text string) []Mention {
 	return list
 }
 
-// texts adds the types and sequences that texts call by their numbers.
+// texts adds the types, sequences and functions that texts call by their numbers.
 func texts(list []Mention, values []string) []Mention {
 	for _, text := range values {
 		list = numbers(list, text, enumeration.NamePrefix, Type)
 		list = numbers(list, text, NextValue+"(", Sequence)
+		list = numbers(list, text, Called, Function)
 	}
 	return list
 }

@@ -41,6 +41,12 @@ func TestWhatRecordsMention(t *testing.T) {
 			}},
 		"check of a type": {table(5, map[string]string{mention.Constraints: `[{"name":"c","kind":"c","expression":"a = 'x'::csm_type__31"}]`}),
 			[]mention.Mention{{Kind: mention.Type, Number: 31}}},
+		"calls": {table(5, map[string]string{mention.Constraints: `[{"name":"c","kind":"c",
+			"expression":"/*csm_calls csm_function__41 {}*/a"}]`}, marked("d", "csm.default",
+			"/*csm_calls csm_function__7 csm_function__8 {}*/1")),
+			[]mention.Mention{
+				{Kind: mention.Function, Number: 41}, {Kind: mention.Function, Number: 7}, {Kind: mention.Function, Number: 8},
+			}},
 		"query": {table(5, map[string]string{hugetable.QueryKey: "SELECT 1"}), []mention.Mention{{Kind: mention.Query}}},
 		"columns": {table(5, nil,
 			arrow.Field{Name: "m", Type: moods}, marked("d", mention.Domain, "21"),

@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/dependency"
+	"github.com/csmsql/csmsql/engine/function"
 	"github.com/csmsql/csmsql/engine/index"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/namedtype"
@@ -403,6 +404,9 @@ func (a *alteration) commit(ctx context.Context, columns *arrow.Schema) error {
 	name := a.table.Name
 	a.tx.Reads(definition.Sequences(a.tx.Contents(), columns)...)
 	a.tx.Reads(namedtype.Uses(a.tx.Contents(), columns)...)
+	if err := function.Hold(a.tx, columns); err != nil {
+		return err
+	}
 	if !a.rewrites() {
 		if !a.renumbers() {
 			return a.tx.Redeclare(name, columns)

@@ -115,7 +115,7 @@ func (a *alteration) renameGenerated(from, to string) error {
 			continue
 		}
 		as := constraint.Constraint{Name: c.Name, Expression: cast.Generated(c.Field), Table: a.table.Name.Name}
-		expression, err := renamedIn(as, a.table.Columns, from, to)
+		expression, err := a.renamedIn(as, from, to)
 		if err != nil {
 			return sqlerror.New("0A000",
 				"column %q cannot be renamed: generated column %q names it in a way that does not bear another name", from, c.Name)

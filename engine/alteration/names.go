@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"github.com/csmsql/csmsql/engine/calling"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -67,7 +68,7 @@ func (a *alteration) follow(names []string) {
 // check is a CHECK for the columns that the table gets; it goes if it reads one that goes.
 func (a *alteration) check(schema *arrow.Schema, k constraint.Constraint) (constraint.Constraint, bool, error) {
 	if a.renamed[0] != "" && a.renamed[0] != a.renamed[1] {
-		expression, err := renamedIn(k, a.table.Columns, a.renamed[0], a.renamed[1])
+		expression, err := a.renamedIn(k, a.renamed[0], a.renamed[1])
 		if err != nil {
 			return k, true, err
 		}
@@ -90,7 +91,16 @@ func state(err error) string {
 	return ""
 }
 
-// renamedIn is a check's expression with another name for a column. It is 0A000 if it is not certain what the
+// renamedIn is a check's expression, and its calls, with another name for a column.
+func (a *alteration) renamedIn(k constraint.Constraint, from, to string) (string, error) {
+	return calling.Edited(k.Expression, func(text string) (string, error) {
+		of := k
+		of.Expression = text
+		return renamedIn(of, a.table.Columns, from, to)
+	})
+}
+
+// renamedIn is a text of a check with another name for a column. It is 0A000 if it is not certain what the
 // expression names.
 func renamedIn(k constraint.Constraint, columns *arrow.Schema, from, to string) (string, error) {
 	const before = "SELECT ("

@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/definition"
+	"github.com/csmsql/csmsql/engine/function"
 	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/placement"
@@ -68,6 +69,9 @@ func (a *alteration) restore(ctx context.Context, action statement.Action) error
 	}
 	a.tx.Reads(definition.Sequences(a.tx.Contents(), columns)...)
 	a.tx.Reads(namedtype.Uses(a.tx.Contents(), columns)...)
+	if err := function.Hold(a.tx, columns); err != nil {
+		return err
+	}
 	if err := a.tx.Redeclare(a.table.Name, columns); err != nil || !same {
 		return err
 	}

@@ -19,6 +19,8 @@ type Record struct {
 	Text    string `json:"text"`    // with the calls
 	// Functions are those that it needs, by their numbers: also those that bodies call.
 	Functions []uint64 `json:"functions"`
+	// Means stands for what they compute, of an expression.
+	Means string `json:"means,omitempty"`
 
 	unreadable string // what is kept instead; empty: the rest is it
 }

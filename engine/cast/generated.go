@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/engine/calling"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/mark"
@@ -16,7 +17,8 @@ import (
 // GeneratedKey marks a field whose values are those of an expression over the others of its row.
 const GeneratedKey = "csm.generated"
 
-// Generated is the expression of a field's values, as it was written; empty: it is none.
+// Generated is the expression of a field's values, as it was written, with the record of its calls (package calling);
+// empty: it is none.
 func Generated(f arrow.Field) string {
 	text, _ := f.Metadata.GetValue(GeneratedKey)
 	return text
@@ -54,7 +56,7 @@ func Computed(f arrow.Field) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "CAST((" + dialect.Expression(ForColumn(Generated(f), f)) + "\n) AS " + name + ")", nil
+	return "CAST((" + dialect.Expression(ForColumn(calling.Computes(Generated(f)), f)) + "\n) AS " + name + ")", nil
 }
 
 // generate wraps a query that gives the columns of schema, in which generated ones have any value: it computes those.

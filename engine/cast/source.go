@@ -10,6 +10,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/engine/calling"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -122,7 +123,7 @@ const DefaultKey = "csm.default"
 // Default is a field's default as DuckDB is given it.
 func Default(f arrow.Field) (string, bool) {
 	text, ok := f.Metadata.GetValue(DefaultKey)
-	return dialect.Expression(ForColumn(text, f)), ok
+	return dialect.Expression(ForColumn(calling.Computes(text), f)), ok
 }
 
 // ForColumn writes the strings of an expression that are to be values of a column as DuckDB reads the column's values.

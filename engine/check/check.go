@@ -12,6 +12,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/calling"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -128,6 +129,7 @@ func (k *Checker) Of(table catalog.Table, zone string) (*Table, error) {
 	c := &Table{checker: k, table: table, zone: zone}
 	for _, one := range list {
 		if one.Kind == constraint.Check {
+			one.Expression = calling.Computes(one.Expression)
 			c.list = append(c.list, one)
 		}
 	}
@@ -261,7 +263,7 @@ func (k *Checker) Expression(schema *arrow.Schema, check constraint.Constraint, 
 		columns[i] = duckdb.QuoteIdentifier(f.Name) + " " + name
 		nulls[i] = "CAST(NULL AS " + name + ") AS " + duckdb.QuoteIdentifier(f.Name)
 	}
-	expression, table := dialect.Expression(check.Expression), duckdb.QuoteIdentifier(check.Table)
+	expression, table := dialect.Expression(calling.Computes(check.Expression)), duckdb.QuoteIdentifier(check.Table)
 	if err := conn.Exec("BEGIN"); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog/mention"
+	"github.com/csmsql/csmsql/engine/calling"
 	"github.com/csmsql/csmsql/internal/mark"
 )
 
@@ -34,7 +35,8 @@ type Constraint struct {
 	Kind Kind   `json:"kind"`
 	// Columns are those of a key, or those that a check reads, as far as they are known.
 	Columns []string `json:"columns,omitempty"`
-	// Expression of a check, and the name that the table had when it was written: the expression may say it.
+	// Expression of a check, with the record of its calls (package calling), and the name that the table had when it
+	// was written: the expression may say it.
 	Expression string `json:"expression,omitempty"`
 	Table      string `json:"table,omitempty"`
 	// References is the identity of the table that a foreign key names, 0 for its own; and that table's columns.
@@ -263,7 +265,7 @@ func (k Constraint) Definition(referenced string, quote func(string) string) str
 	var b strings.Builder
 	switch k.Kind {
 	case Check:
-		b.WriteString("CHECK ((" + k.Expression + "))")
+		b.WriteString("CHECK ((" + calling.Shown(k.Expression) + "))")
 		if k.NoInherit {
 			b.WriteString(" NO INHERIT")
 		}

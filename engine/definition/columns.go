@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/calling"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/ingest"
@@ -92,7 +93,7 @@ func (r *Reader) TypesOf() duckdb.TypesOf { return namedtype.SQL(r.View.Contents
 func (r *Reader) labelled(columns *arrow.Schema) (*arrow.Schema, error) {
 	fields := columns.Fields()
 	for i, f := range fields {
-		text, err := r.types().Labelled(columns, cast.Generated(f))
+		text, err := r.labels(columns, cast.Generated(f))
 		if err != nil {
 			return nil, err
 		}
@@ -144,9 +145,12 @@ func (r *Reader) Column(c statement.Column) (arrow.Field, error) {
 
 // WithDefault is a field of the type of this name with the default of a definition.
 func (r *Reader) WithDefault(f arrow.Field, c statement.Column, name string) (_ arrow.Field, err error) {
-	if c.Default, err = sequence.Bind(r.View, c.Default); err != nil {
+	bind := func(text string) (string, error) { return sequence.Bind(r.View, text) }
+	if c.Default, err = calling.Edited(c.Default, bind); err != nil {
 		return f, err
 	}
+	calls, computes := calling.Split(c.Default)
+	c.Default = computes
 	if c.Default, err = r.types().Default(f, c.Default); err != nil {
 		return f, err
 	}
@@ -162,7 +166,7 @@ func (r *Reader) WithDefault(f arrow.Field, c statement.Column, name string) (_ 
 		return f, err
 	}
 	f = WithoutDefault(f)
-	f.Metadata = mark.With(f.Metadata, cast.DefaultKey, c.Default)
+	f.Metadata = mark.With(f.Metadata, cast.DefaultKey, calls.Before(c.Default))
 	return f, nil
 }
 

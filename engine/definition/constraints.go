@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/mention"
+	"github.com/csmsql/csmsql/engine/calling"
 	"github.com/csmsql/csmsql/engine/check"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
@@ -213,11 +214,10 @@ func (r *Reader) constraint(table catalog.TableName, schema *arrow.Schema, other
 	switch w.Kind {
 	case statement.Check:
 		k.Kind, k.Expression, k.Table = constraint.Check, w.Expression, table.Name
-		labelled, err := r.types().Labelled(schema, k.Expression)
-		if err != nil {
+		var err error
+		if k.Expression, err = r.labels(schema, w.Expression); err != nil {
 			return k, err
 		}
-		k.Expression = labelled
 		k.Columns = columnsRead(w.Expression, schema)
 		if w.NotChecked {
 			return k, sqlerror.New("0A000", "CHECK … NOT VALID is not supported").
@@ -390,7 +390,7 @@ func typeName(f arrow.Field) string {
 // columnsRead are the columns that an expression names, as far as PostgreSQL's parser knows: a check gets its name from
 // the one that it reads.
 func columnsRead(expression string, schema *arrow.Schema) (names []string) {
-	tree := dialect.TreeOf("SELECT (" + expression + "\n)")
+	tree := dialect.TreeOf("SELECT (" + calling.Shown(expression) + "\n)")
 	if tree == nil {
 		return nil
 	}
@@ -491,7 +491,7 @@ func Passes(table catalog.TableName, k constraint.Constraint) Promise {
 	if k.Domain != 0 {
 		e = sqlerror.New(k.State, "%s", k.Says)
 	}
-	return Promise{"NOT (" + k.Expression + "\n)", k.Table, e}
+	return Promise{"NOT (" + calling.Computes(k.Expression) + "\n)", k.Table, e}
 }
 
 // RefuseDeferring is an error if a constraint is to be checked at another time than it is.

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/calling"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
@@ -129,6 +130,11 @@ func ofDomain(err error, column string) error {
 
 // DomainOf is a domain of a column and a list of checks, or an error of what no domain can have.
 func DomainOf(f arrow.Field, list []constraint.Constraint) (*arrow.Schema, error) {
+	written, _ := f.Metadata.GetValue(cast.DefaultKey)
+	if calls, _ := calling.Split(written); calls != nil { // it would not follow in the columns of the domain
+		return nil, sqlerror.New("0A000", "a default of a domain that calls functions is not supported").
+			WithHint("Say it of the columns.")
+	}
 	value, _ := cast.Default(f)
 	if len(sequence.Calls(value)) > 0 {
 		return nil, sqlerror.New("0A000", "a default of a domain that takes values of a sequence is not supported").

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"github.com/csmsql/csmsql/engine/calling"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
@@ -61,14 +62,15 @@ func (r *Reader) computable(schema *arrow.Schema, expression string, f arrow.Fie
 		}
 		nulls = append(nulls, "CAST(NULL AS "+name+") AS "+duckdb.QuoteIdentifier(other.Name))
 	}
-	text := "SELECT (" + dialect.Expression(expression) + "\n) IS NULL"
+	computes := calling.Computes(expression)
+	text := "SELECT (" + dialect.Expression(computes) + "\n) IS NULL"
 	tree := dialect.TreeOf(text)
 	if ok, err := r.immutable(tree, schema, columnsRead(expression, schema)); !ok || err != nil {
 		return cmp.Or[error](err, sqlerror.New("42P17", "generation expression is not immutable"))
 	}
 	// As a check, it may read one row and nothing else.
 	as := constraint.Constraint{
-		Name: f.Name, Kind: constraint.Check, Expression: "(" + expression + "\n) IS NULL", Table: rowName,
+		Name: f.Name, Kind: constraint.Check, Expression: "(" + computes + "\n) IS NULL", Table: rowName,
 	}
 	if err := r.Checks.Expression(schema, as, r.TypesOf()); err != nil {
 		if e, ok := err.(*sqlerror.Error); ok {

@@ -47,10 +47,14 @@ func (c Command) Run(ctx context.Context, tx *catalog.Transaction) error {
 	if err := cmp.Or(d.Follow(ctx), d.types(named)); err != nil {
 		return err
 	}
+	refused := len(d.Objects()) > named && !c.Head.Cascade
+	if err := d.expressions(tx, named, c.Head.Cascade, c.Notice); err != nil {
+		return err
+	}
+	if refused {
+		return d.Refuse(named)
+	}
 	if len(d.Objects()) > named {
-		if !c.Head.Cascade {
-			return d.Refuse(named)
-		}
 		c.Notice(d.Cascade(named))
 	}
 	if err := d.Defaults(c.Sequences, c.Head.Cascade); err != nil {

@@ -10,9 +10,11 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/mention"
 	"github.com/csmsql/csmsql/engine/alteration"
+	"github.com/csmsql/csmsql/engine/calling"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/definition"
+	"github.com/csmsql/csmsql/engine/function"
 	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -108,6 +110,9 @@ func (a *alter) put() (err error) {
 	if next.Domain, err = definition.DomainOf(a.column, a.checks); err != nil {
 		return err
 	}
+	if err := function.Hold(a.tx, next.Domain); err != nil {
+		return err
+	}
 	return namedtype.PutDomain(a.tx, a.domain.Name, next)
 }
 
@@ -189,7 +194,7 @@ func (a *alter) holds(ctx context.Context, k constraint.Constraint) error {
 		name, column := v.Table().Name, v.Table().Columns.Field(at).Name
 		text := "SELECT 1 AS found FROM " + duckdb.QuoteIdentifier(name.Schema) + "." +
 			duckdb.QuoteIdentifier(name.Name) + " AS " + duckdb.QuoteIdentifier(name.Name) + " WHERE NOT (" +
-			constraint.OfDomain(k.Expression, duckdb.QuoteIdentifier(column)) + "\n) LIMIT 1"
+			constraint.OfDomain(calling.Computes(k.Expression), duckdb.QuoteIdentifier(column)) + "\n) LIMIT 1"
 		found := false
 		err := a.Each(ctx, seen, text, func(batch arrow.RecordBatch) error {
 			found = found || batch.NumRows() > 0

@@ -5,6 +5,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/definition"
+	"github.com/csmsql/csmsql/engine/function"
 	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -26,6 +27,9 @@ func Make(ctx context.Context, head *statement.CreateTable, r *definition.Reader
 	}
 	column, err := r.Domain(name, head)
 	if err != nil {
+		return err
+	}
+	if err := function.Hold(changes.Tx, column); err != nil {
 		return err
 	}
 	_, err = changes.Tx.CreateType(ctx, &catalog.UserType{Name: name, Domain: column})

@@ -7,6 +7,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/calling"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/inline"
@@ -91,6 +92,8 @@ type Uses struct {
 	of    map[catalog.TableName]*catalog.UserType // by their names
 	calls string                                  // the statement with its calls, if it keeps a query
 	means string                                  // its dialect
+	// records are those of the expressions that a table keeps of it, nil of those that call nothing.
+	records []*calling.Record
 }
 
 // Check is an error if one of them is another one in contents (FN2).
@@ -149,7 +152,8 @@ func (h Host) Statement(ctx context.Context, parsed *statement.Statement, users 
 		}
 		return parsed, users, nil, nil
 	}
-	if what := kept(parsed.Head); what != "" { // FN1
+	what, defines := kept(parsed.Head)
+	if what != "" { // FN1
 		of := find
 		find = func(schema, name string) (*inline.Function, error) {
 			f, err := of(schema, name)
@@ -167,6 +171,11 @@ func (h Host) Statement(ctx context.Context, parsed *statement.Statement, users 
 	if err != nil || made == nil {
 		return parsed, users, nil, err
 	}
+	if defines {
+		if err := uses.define(h, parsed); err != nil {
+			return parsed, users, nil, err
+		}
+	}
 	read, users, err := users.Written(parsed.Read(), text, made)
 	if err == nil {
 		read, users, err = h.Read(ctx, read, users)
@@ -178,33 +187,34 @@ func (h Host) Statement(ctx context.Context, parsed *statement.Statement, users 
 	return next, users, uses, err
 }
 
-// kept is what a statement keeps the text of its expressions as, and cannot with calls; empty: nothing.
-func kept(head any) string {
+// kept is what a statement keeps the text of its expressions as, and cannot with calls; empty: nothing, unless it
+// defines a table, which keeps the records of calls beside.
+func kept(head any) (what string, defines bool) {
 	switch head := head.(type) {
 	case *statement.Select, *statement.Insert, *statement.Update, *statement.Delete, *statement.Merge,
 		*statement.Explain, *statement.Declare, *statement.Copy, *statement.Prepare, *statement.Execute:
-		return ""
+		return "", false
 	case *statement.CreateTableAs:
-		return ""
+		return "", false
 	case *statement.Private:
 		if head.Verb != "create" {
-			return ""
+			return "", false
 		}
-		return "a temporary " + strings.ToLower(head.Kind)
+		return "a temporary " + strings.ToLower(head.Kind), false
 	case *statement.CreateView:
 		if !head.Temporary {
-			return ""
+			return "", false
 		}
-		return "a temporary view"
+		return "a temporary view", false
 	case *statement.CreateTable:
-		if head.Domain {
-			return "a domain"
+		if head.Temporary {
+			return "a temporary table", false
 		}
-	case *statement.CreateIndex:
-		return "an index"
 	case *statement.AlterTable, interface{ Alter() *statement.AlterTable }:
+	case *statement.CreateIndex:
+		return "an index", false
 	default:
-		return "a statement of this kind"
+		return "a statement of this kind", false
 	}
-	return "a default or a constraint"
+	return "", true
 }

@@ -4,6 +4,7 @@
 //	SELECT half(a) FROM t ─► Calls? ─► Host.Statement ─► SELECT CAST((CAST((a) AS int) / 2) AS int) AS half FROM t
 //	                                              └────► Uses: a statement that is prepared outlives no other half()
 //	CREATE VIEW ─► Uses.Keep ─► its calls, in its record ◄── Followers ◄── Make, of another half()
+//	CREATE TABLE ─► Uses.Kept ─► those of its expressions ◄──┘
 //
 // # Words
 //
@@ -13,9 +14,10 @@
 //
 // # Invariants
 //
-//   - FN1: a view computes what its functions are when it is read, or refreshed: its query has their bodies, and is made
-//     again of its calls (package calling) in the commit that replaces one of them. No other text that is kept, such as
-//     a default, calls a function.
+//   - FN1: a view computes what its functions are when it is read, or refreshed, and an expression of a table or a
+//     domain when a row is written: they have the bodies, and are made again of their calls (package calling) in the
+//     commit that replaces a function. Whatever gives a table expressions holds them to that (Hold). No other text that
+//     is kept, such as a temporary view, calls a function.
 //   - FN2: a statement computes what its functions are when it runs, or is an error.
 //   - FN3: no function is called as one of the system's, which therefore means what it did.
 //

@@ -121,6 +121,17 @@ type Derive func(ctx context.Context, tx *catalog.Transaction, before *snapshot.
 type Followers struct {
 	Derive Derive
 	Asked  viewtext.Asked
+	Host   Definitions
+}
+
+// Definitions are the tables and domains of Followers.
+type Definitions interface {
+	// Redefined are columns that have another expression in the place of one.
+	Redefined(columns *arrow.Schema, of Expression, text string) (*arrow.Schema, error)
+	// PutDomain gives a domain other columns.
+	PutDomain(tx *catalog.Transaction, domain *catalog.UserType, columns *arrow.Schema) error
+	// TypeName is the name of a column's type.
+	TypeName(column arrow.Field) (string, error)
 }
 
 // follow has what calls a function that was replaced compute what that does now (FN1).
@@ -143,7 +154,7 @@ func (f Followers) follow(ctx context.Context, tx *catalog.Transaction, before *
 			return e
 		}
 	}
-	return nil
+	return f.expressions(ctx, tx, before, replaced)
 }
 
 // view gives a view the query that its calls mean by now.

@@ -49,7 +49,11 @@ func (s Session) Prepare(ctx context.Context, parsed *statement.Statement, users
 	return prepare(inlined, written, uses)
 }
 
-func (s Session) mayCall(parsed *statement.Statement) bool { return Calls(parsed, s.Heard(), s.Path) }
+// mayCall reports whether a statement may call a function. Definitions do not look for them in vain when they are
+// prepared.
+func (s Session) mayCall(parsed *statement.Statement) bool {
+	return Calls(parsed, s.Heard(), s.Path) || defines(parsed)
+}
 
 func (s Session) inline(ctx context.Context, parsed *statement.Statement, users dialect.Written, of string) (
 	*statement.Statement, dialect.Written, *Uses, error) {

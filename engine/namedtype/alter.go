@@ -9,6 +9,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/mention"
+	"github.com/csmsql/csmsql/engine/calling"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/internal/enumeration"
@@ -267,8 +268,18 @@ func relabelledColumns(columns *arrow.Schema, call, from, to string) (*arrow.Sch
 	return next, true, err
 }
 
-// relabelled is a text in which a label of a type has another text: each that has the type's call behind it.
+// relabelled is a text, and what it calls, in which a label of a type has another text: each that has the type's call
+// behind it.
 func relabelled(text, call, from, to string) string {
+	edit := func(text string) (string, error) { return relabelledIn(text, call, from, to), nil }
+	out, err := calling.Edited(text, edit)
+	if err != nil {
+		return text
+	}
+	return out
+}
+
+func relabelledIn(text, call, from, to string) string {
 	edited := edit.New(text)
 	var last [3]lex.Token // a label and two colons
 	for token := range lex.Client.Tokens(text) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/mention"
+	"github.com/csmsql/csmsql/engine/calling"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
@@ -40,7 +41,8 @@ func held(t *catalog.UserType) (function string, ok bool) {
 	var cases strings.Builder
 	for _, k := range list {
 		fmt.Fprintf(&cases, " WHEN NOT (%s\n) THEN error(%s)",
-			dialect.Expression(constraint.OfDomain(k.Expression, value)), duckdb.QuoteLiteral(k.State+": "+k.Says))
+			dialect.Expression(constraint.OfDomain(calling.Computes(k.Expression), value)),
+			duckdb.QuoteLiteral(k.State+": "+k.Says))
 	}
 	return "lambda " + value + ": CASE" + cases.String() + " ELSE " + value + " END", true
 }
@@ -88,7 +90,7 @@ func WithDomains(contents *catalog.Contents, table string, schema *arrow.Schema,
 			list = append(list, constraint.Constraint{
 				Kind: constraint.Check, Domain: number, Columns: []string{f.Name}, Table: table,
 				Name:       strings.TrimSpace(fmt.Sprintf("%d %s %s", number, f.Name, k.Name)),
-				Expression: constraint.OfDomain(k.Expression, duckdb.QuoteIdentifier(f.Name)),
+				Expression: constraint.OfDomain(calling.Computes(k.Expression), duckdb.QuoteIdentifier(f.Name)),
 				State:      k.State, Says: k.Says,
 			})
 		}

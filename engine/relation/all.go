@@ -63,5 +63,16 @@ func All(contents *catalog.Contents, path []string) (schemas []pgcatalog.Schema,
 			showTypes(&list[i], contents, visible)
 		}
 	}
-	return schemas, list, typesOf(contents)
+	types = typesOf(contents)
+	for _, t := range types {
+		if t.Domain == nil {
+			continue
+		}
+		for i := range t.Domain.Constraints {
+			k := &t.Domain.Constraints[i]
+			k.Definition = withFunctions(k.Definition, contents, visible)
+			k.Expression = withFunctions(k.Expression, contents, visible)
+		}
+	}
+	return schemas, list, types
 }

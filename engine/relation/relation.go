@@ -6,6 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/calling"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/comment"
@@ -52,7 +53,8 @@ func Constraints(contents *catalog.Contents, table catalog.Table) (shown []pgcat
 		c := pgcatalog.Constraint{
 			Name: k.Name, FirstName: k.FirstName(), Kind: k.Kind[0], Columns: columnNumbers(table.Columns, k.Columns),
 			Deferrable: k.Deferrable, Deferred: k.Deferred, Validated: k.Enforced(),
-			NoInherit: k.NoInherit, NullsNotDistinct: k.NullsNotDistinct, Expression: k.Expression, Comment: k.Comment,
+			NoInherit: k.NoInherit, NullsNotDistinct: k.NullsNotDistinct,
+			Expression: calling.Shown(k.Expression), Comment: k.Comment,
 		}
 		referenced := ""
 		if k.Kind == constraint.ForeignKey {
@@ -119,10 +121,11 @@ func columnsOf(schema *arrow.Schema) []pgcatalog.Column {
 		oid, modifier := Type(f)
 		text, _ := f.Metadata.GetValue(cast.DefaultKey)
 		columns[i] = pgcatalog.Column{
-			Name: f.Name, Type: oid, Typmod: modifier, NotNull: !f.Nullable, Default: text, Comment: comment.OfField(f),
+			Name: f.Name, Type: oid, Typmod: modifier, NotNull: !f.Nullable, Default: calling.Shown(text),
+			Comment: comment.OfField(f),
 		}
 		if expression := cast.Generated(f); expression != "" {
-			columns[i].Generated, columns[i].Default = true, expression
+			columns[i].Generated, columns[i].Default = true, calling.Shown(expression)
 		}
 		if mark := cast.Identity(f); mark != "" {
 			columns[i].Identity, columns[i].Default = mark[0], ""

@@ -6,6 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/calling"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/function"
@@ -77,7 +78,7 @@ func domainOf(t *catalog.UserType) *pgcatalog.Domain {
 		return d
 	}
 	for _, k := range list {
-		k.Expression = constraint.OfDomain(k.Expression, "VALUE")
+		k.Expression = constraint.OfDomain(calling.Shown(k.Expression), "VALUE")
 		d.Constraints = append(d.Constraints, pgcatalog.Constraint{
 			Name: k.Name, FirstName: k.FirstName(), Kind: 'c', Validated: !k.NotValid, Comment: k.Comment,
 			Definition: k.Definition("", dialect.PlainIdentifier), Expression: k.Expression,
@@ -98,10 +99,11 @@ func inDomains(r *pgcatalog.Relation, columns *arrow.Schema) {
 	}
 }
 
-// showTypes writes the names of types where a relation's texts have their numbers.
+// showTypes writes the names of types where a relation's texts have their numbers, and those of functions without
+// their schemas where they are found so.
 func showTypes(r *pgcatalog.Relation, contents *catalog.Contents, visible func(catalog.TableName) bool) {
-	show := func(text *string) { *text = WithTypes(*text, contents, visible) }
-	show(&r.Definition)
+	r.Definition = WithTypes(r.Definition, contents, visible)
+	show := func(text *string) { *text = withFunctions(WithTypes(*text, contents, visible), contents, visible) }
 	for i := range r.Columns {
 		show(&r.Columns[i].Default)
 	}
@@ -109,6 +111,28 @@ func showTypes(r *pgcatalog.Relation, contents *catalog.Contents, visible func(c
 		show(&r.Constraints[i].Definition)
 		show(&r.Constraints[i].Expression)
 	}
+}
+
+// withFunctions is an expression whose calls name no schema that they do not need.
+func withFunctions(text string, contents *catalog.Contents, visible func(catalog.TableName) bool) string {
+	if !strings.Contains(text, ".") {
+		return text
+	}
+	edited := edit.New(text)
+	var last [4]lex.Token // before the schema, the schema, a dot and the name
+	for token := range lex.Client.Tokens(text) {
+		schema, named := last[1].Name()
+		name, ok := last[3].Name()
+		if token.Is("(") && last[2].Is(".") && !last[0].Is(".") && named && ok {
+			of := catalog.FunctionName(schema, name)
+			if _, is := contents.Function(of); is && visible(of) {
+				edited.Replace(last[1].Start, last[3].Start, "")
+			}
+		}
+		last[0], last[1], last[2], last[3] = last[1], last[2], last[3], token
+	}
+	shown, _ := edited.Text()
+	return shown
 }
 
 // WithTypes is a text that calls user-defined types by their names.

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/calling"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
@@ -248,15 +249,25 @@ func (of *relation) unqualified(k constraint.Constraint) string {
 	if slices.ContainsFunc(of.columns, func(f arrow.Field) bool { return strings.EqualFold(f.Name, k.Table) }) {
 		return k.Expression // a field of that column would be written so
 	}
-	edited := edit.New(k.Expression)
+	edit := func(text string) (string, error) { return unqualified(text, k.Table), nil }
+	text, err := calling.Edited(k.Expression, edit)
+	if err != nil {
+		return k.Expression
+	}
+	return text
+}
+
+// unqualified is a text whose columns are not said to be a table's.
+func unqualified(text, table string) string {
+	edited := edit.New(text)
 	var before, name lex.Token
-	for t := range lex.Client.Tokens(k.Expression) {
+	for t := range lex.Client.Tokens(text) {
 		is, ok := name.Name()
-		if t.Is(".") && !before.Is(".") && ok && name.Kind != lex.String && strings.EqualFold(is, k.Table) {
+		if t.Is(".") && !before.Is(".") && ok && name.Kind != lex.String && strings.EqualFold(is, table) {
 			edited.Replace(name.Start, t.End(), "")
 		}
 		before, name = name, t
 	}
-	text, _ := edited.Text()
-	return text
+	out, _ := edited.Text()
+	return out
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/comment"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/definition"
+	"github.com/csmsql/csmsql/engine/function"
 	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/internal/mark"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -46,8 +47,10 @@ func (r *Reader) Table(ctx context.Context, name catalog.TableName, head *statem
 	if schema, err = r.Definitions.Constrained(name, schema, written); err != nil {
 		return nil, nil, err
 	}
-	schema, err = made.constrained(schema, head.Constraints)
-	return schema, owned, err
+	if schema, err = made.constrained(schema, head.Constraints); err != nil {
+		return nil, nil, err
+	}
+	return schema, owned, function.Hold(sequences.Tx, schema)
 }
 
 // copies are what the LIKE clauses of one statement take.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/engine/calling"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/comment"
@@ -110,6 +111,10 @@ func columnText(of *relation, f arrow.Field, like statement.Like) (string, error
 		text += " NOT NULL"
 	}
 	if value, ok := cast.Default(f); ok && like.Defaults && identity == "" && generated == "" {
+		written, _ := f.Metadata.GetValue(cast.DefaultKey)
+		if calls, _ := calling.Split(written); calls != nil {
+			return "", refuse("a default that calls functions", f.Name, "DEFAULTS")
+		}
 		if of.temporary {
 			value, _ = f.Metadata.GetValue(cast.DefaultKey)
 		}
@@ -135,6 +140,9 @@ func promise(of *relation, k constraint.Constraint, like statement.Like) (string
 	case k.Kind == constraint.Check && like.Constraints:
 		if like.Comments && k.Comment != "" {
 			return "", refuse("a comment on a constraint", k.Name, "COMMENTS")
+		}
+		if calls, _ := calling.Split(k.Expression); calls != nil {
+			return "", refuse("a constraint that calls functions", k.Name, "CONSTRAINTS")
 		}
 		return "CHECK (" + of.expression(of.unqualified(k)) + "\n)", nil
 	case !like.Indexes || !k.Unique() && !k.IsIndex():
