@@ -34,7 +34,8 @@ var standsFor = map[string]string{
 	"decimal": "numeric(18,3)", "dec": "numeric(18,3)", "varchar": "text", "string": "text", "nvarchar": "text", "char": "character(1)",
 	"blob": "bytea", "binary": "bytea", "varbinary": "bytea", "guid": "uuid", "datetime": "timestamp without time zone", "timestamp": "timestamp without time zone",
 	"timestamp_us": "timestamp without time zone", "timestamp_ns": "timestamp without time zone", "timestamp_s": "timestamp(0) without time zone", "timestamp_ms": "timestamp(3) without time zone",
-	"timestamptz": "timestamp with time zone", "time": "time without time zone",
+	"timestamptz": "timestamp with time zone", "time": "time without time zone", "time_ns": "time without time zone", "timetz": "time with time zone",
+	"hugeint": "numeric", "int128": "numeric", "uhugeint": "numeric", "uint128": "numeric", "bignum": "numeric", "varint": "numeric", "bitstring": "bit varying", "varbit": "bit varying",
 }
 
 // Every type of PostgreSQL's and of DuckDB's: a column of it is shown as that type, or as the alias above, or is an error that names it (T1).

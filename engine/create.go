@@ -277,7 +277,7 @@ func (st *Statement) prepareCreateTableAs(ctx context.Context, head *statement.C
 	if err := refresh.Refuse(st.parsed, len(plan.Params)); err != nil {
 		return err
 	}
-	if err := st.refuseUnlike(ctx, head, in, v); err != nil {
+	if _, err := st.asStored(ctx, head, in, v); err != nil {
 		return err
 	}
 	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.createTableAs(ctx, head, src, args) }
@@ -300,7 +300,10 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 		if err != nil || existed {
 			return err
 		}
-		schema, err := namedtype.Stored(v.Contents, ingest.LogicalSchema(st.plan.schema))
+		schema, err := st.asStored(ctx, head, st.source(head.Query), v)
+		if err == nil {
+			schema, err = namedtype.Stored(v.Contents, ingest.LogicalSchema(schema))
+		}
 		if err == nil {
 			schema, err = columntype.Table(schema, head.Columns)
 		}
@@ -404,27 +407,28 @@ func (st *Statement) truncate(ctx context.Context, head *statement.Truncate) (*R
 	return done("TRUNCATE TABLE", 0), err
 }
 
-// refuseUnlike is the error of a query with columns of types that would be stored as others: an ENUM that became text
-// would order in another way and take every word.
-func (st *Statement) refuseUnlike(ctx context.Context, head *statement.CreateTableAs, in dialect.Source,
-	v *snapshot.View) error {
-	names, err := st.plan.Duck.Unlike()
-	if err != nil || names == nil {
-		return err
+// asStored are the columns of a table of the query's rows. An ENUM is an error: as text it would order in another way and
+// take every word.
+func (st *Statement) asStored(ctx context.Context, head *statement.CreateTableAs, in dialect.Source,
+	v *snapshot.View) (*arrow.Schema, error) {
+	q, s := st.plan, st.session
+	if q.Duck == nil {
+		return q.schema, nil
+	}
+	stored, err := q.Duck.Stored(true)
+	if err != nil || columntype.Alike(stored) {
+		return q.schema, err
 	}
 	// Scans show columns of text as ENUMs, too: DuckDB is asked again without.
-	s := st.session
 	s.asDeclared = true
-	q, err := s.planQuery(ctx, in, v)
+	q, err = s.planQuery(ctx, in, v)
 	s.asDeclared = false
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer q.close()
-	if names, err = q.Duck.Unlike(); err != nil {
-		return err
-	}
-	return columntype.RefuseUnlike(names, q.schema, head.Columns)
+	origins := typing.Origins(head.Query, in.Tree, s.relations(v).Find)
+	return columntype.Stored(q.schema, q.Duck.Stored, func(i int) bool { return i < len(origins) && origins[i].Table != 0 }, head.Columns)
 }
 
 // drop is DROP; what goes with what is named says package dependency.

@@ -43,7 +43,7 @@ func (st *Statement) describeReturning(ctx context.Context, r *rewrite.Returning
 	}
 	st.schema, st.returning = plan.schema, r
 	defer plan.close()
-	if r.Result, err = plan.Duck.Schema(); err != nil {
+	if r.Result, err = plan.Duck.Stored(true); err != nil {
 		return err
 	}
 	st.origins = st.session.originsReturned(r, version, v)
@@ -65,12 +65,7 @@ func (st *Statement) returned(ctx context.Context, v *snapshot.View, written *re
 		return out, nil
 	}
 	s := st.session
-	number := s.conn.Register(&duckdb.Scan{
-		Schema: written.List[0].Schema(), Rows: written.Rows, Chunks: len(written.List),
-		Open: func(chunk int, wanted []int) (arrow.RecordBatch, error) {
-			return duckdb.Project(written.List[chunk], wanted), nil
-		},
-	})
+	number := s.conn.Register(written.Scan(rewrite.Raw(written.List[0].Schema(), columns)))
 	defer s.conn.Forget(number)
 	plan, err := s.planDuck(ctx, dialect.SourceOf(st.returning.Kept(columns, duckdb.ScanCall(number))), v)
 	if err != nil {

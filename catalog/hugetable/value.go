@@ -9,6 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/csmsql/csmsql/internal/concatenation"
 )
 
 // encodeValue writes an array as text: a stream of Arrow IPC in base64.
@@ -52,6 +54,7 @@ func decodeValue(text string) (value arrow.Array, err error) {
 	}
 	value = batch.Column(0)
 	value.Retain()
+	value = stored(value)
 	return value, array.ValidateFull(value)
 }
 
@@ -61,13 +64,13 @@ func Repeat(value arrow.Array, rows int64, mem memory.Allocator) (arrow.Array, e
 		return repeatCode(d, rows, mem)
 	}
 	if rows == 0 {
-		return array.Concatenate([]arrow.Array{array.NewSlice(value, 0, 0)}, mem)
+		return concatenation.Arrays([]arrow.Array{array.NewSlice(value, 0, 0)}, mem)
 	}
 	out, err := copied(value, mem)
 	for err == nil && int64(out.Len()) < rows {
 		more := array.NewSlice(out, 0, min(int64(out.Len()), rows-int64(out.Len())))
 		var twice arrow.Array
-		if twice, err = array.Concatenate([]arrow.Array{out, more}, mem); err == nil {
+		if twice, err = concatenation.Arrays([]arrow.Array{out, more}, mem); err == nil {
 			twice = changed(twice, halveViews)
 		}
 		more.Release()
@@ -82,7 +85,7 @@ func Repeat(value arrow.Array, rows int64, mem memory.Allocator) (arrow.Array, e
 
 // copied is an array in memory of mem. Concatenate shares the bytes that views point to.
 func copied(a arrow.Array, mem memory.Allocator) (arrow.Array, error) {
-	out, err := array.Concatenate([]arrow.Array{a}, mem)
+	out, err := concatenation.Arrays([]arrow.Array{a}, mem)
 	if err != nil {
 		return nil, err
 	}

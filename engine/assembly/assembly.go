@@ -24,6 +24,7 @@ import (
 	"github.com/csmsql/csmsql/engine/reference"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -117,6 +118,10 @@ func Begin(ctx context.Context, on On, options Options) (*Assembly, error) {
 		if a.target.Replicate, err = on.Keeper.Replicator(version.Table(), p); err != nil {
 			return nil, err
 		}
+	}
+	if normal.HasOpaque(a.schema) {
+		return nil, sqlerror.New("0A000", "table %v has columns of types that Arrow lacks: parts cannot be put into it",
+			options.Table).WithHint("INSERT, COPY and load take their values as text and numbers.")
 	}
 	return a, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/duckdb/normal"
+	"github.com/csmsql/csmsql/internal/concatenation"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -60,7 +61,7 @@ func scannable(ctx context.Context, batch arrow.RecordBatch) (arrow.RecordBatch,
 			return nil, fmt.Errorf("column %q: %w", f.Name, err)
 		}
 		defer plain.Release()
-		copied, err := array.Concatenate([]arrow.Array{plain}, duckdb.Outside)
+		copied, err := concatenation.Arrays([]arrow.Array{plain}, duckdb.Outside)
 		if err != nil {
 			return nil, sqlerror.New("0A000", "column %q: values of type %s cannot be stored: %v", f.Name, f.Type, err)
 		}

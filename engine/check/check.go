@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/concatenation"
 	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -336,7 +337,7 @@ func Outside(batch arrow.RecordBatch) (arrow.RecordBatch, error) {
 		}
 	}()
 	for i := range columns {
-		column, err := array.Concatenate([]arrow.Array{batch.Column(i)}, duckdb.Outside)
+		column, err := concatenation.Arrays([]arrow.Array{batch.Column(i)}, duckdb.Outside)
 		if err != nil {
 			return nil, err
 		}

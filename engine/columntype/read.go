@@ -133,8 +133,13 @@ func modified(text, last string, name *pg.TypeName) (Type, error) {
 			return Type{DuckDB: "INTERVAL"}, nil
 		}
 		return Type{}, refuse(text, "Use interval, which has microseconds and all fields.")
-	case "time", "timestamp", "timestamptz":
+	case "time", "timestamp", "timestamptz", "timetz":
 		return timeType(text, last, numbers)
+	case "varbit", "bitstring":
+		if len(numbers) > 0 {
+			return Type{}, refuse(text, "Leave the length out, and have a CHECK of it: CHECK (length(c) <= n).")
+		}
+		return Type{DuckDB: "BIT"}, nil
 	}
 	if last == "jsonb" {
 		bare = "json"
@@ -152,7 +157,7 @@ const allFields = 0x7FFF
 const microseconds = 6
 
 func timeType(text, last string, numbers []int) (Type, error) {
-	duck := map[string]string{"time": "TIME", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMP WITH TIME ZONE"}[last]
+	duck := map[string]string{"time": "TIME", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMP WITH TIME ZONE", "timetz": "TIME WITH TIME ZONE"}[last]
 	if len(numbers) == 0 || numbers[0] == microseconds {
 		return Type{DuckDB: duck}, nil
 	}

@@ -35,6 +35,12 @@ func TestRead(t *testing.T) {
 		"timestamp(3)":                    {DuckDB: "TIMESTAMP_MS"},
 		"timestamp with time zone":        {DuckDB: "TIMESTAMP WITH TIME ZONE"},
 		"timestamptz(6)":                  {DuckDB: "TIMESTAMP WITH TIME ZONE"},
+		"time with time zone":             {DuckDB: "TIME WITH TIME ZONE"},
+		"timetz(6)":                       {DuckDB: "TIME WITH TIME ZONE"},
+		"bit varying":                     {DuckDB: "BIT"},
+		"varbit[]":                        {DuckDB: "BIT[]"},
+		"bitstring":                       {DuckDB: "BIT"},
+		"hugeint":                         {DuckDB: "hugeint"},
 		"interval":                        {DuckDB: "INTERVAL"},
 		"interval(6)":                     {DuckDB: "INTERVAL"},
 		"STRUCT (x INTEGER, y VARCHAR[])": {DuckDB: "STRUCT (x INTEGER, y VARCHAR[])"},
@@ -49,8 +55,8 @@ func TestRead(t *testing.T) {
 	}
 	for text, state := range map[string]string{
 		"varchar(0)": "22023", "varchar(10485761)": "22023", "char(0)": "22023", "varchar(3)[]": "0A000", "char[]": "0A000", `"char"`: "0A000", "text(3)": "42601",
-		"int4(3)": "42601", "time(3)": "0A000", "timestamp(2)": "0A000", "timestamptz(3)": "0A000", "timetz": "0A000", "time with time zone": "0A000",
-		"interval day to second": "0A000", "interval(3)": "0A000", "bit(3)": "0A000", "bit varying": "0A000", "money": "0A000", "citext": "0A000",
+		"int4(3)": "42601", "time(3)": "0A000", "timestamp(2)": "0A000", "timestamptz(3)": "0A000", "timetz(3)": "0A000", "time(0) with time zone": "0A000",
+		"interval day to second": "0A000", "interval(3)": "0A000", "bit": "0A000", "bit(3)": "0A000", "bit varying(3)": "0A000", "money": "0A000", "citext": "0A000",
 		"citext[]": "0A000", "regclass": "0A000", "oid": "0A000", "pg_catalog.oid": "0A000", "xml": "0A000", "serial": "0A000", "enum('b', 'a')": "0A000",
 		"STRUCT (x CHAR(3))": "0A000", "MAP (VARCHAR(3), INTEGER)": "0A000", "STRUCT (x TIME(3))": "0A000", "setof int": "42P16", "record": "42P16",
 	} {

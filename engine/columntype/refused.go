@@ -14,15 +14,12 @@ var refused = map[string]string{
 	"polygon": geometry, "circle": geometry, "geometry": geometry, "geography": geometry,
 	"int4range": ranges, "int8range": ranges, "numrange": ranges, "tsrange": ranges, "tstzrange": ranges, "daterange": ranges,
 	"int4multirange": ranges, "int8multirange": ranges, "nummultirange": ranges, "tsmultirange": ranges, "tstzmultirange": ranges, "datemultirange": ranges,
-	"bit": "Use text, or a number and the operators & and |.", "varbit": "Use text, or a number and the operators & and |.", "bitstring": "Use text.",
-	"timetz": "Use time, and text for the zone; or timestamptz.",
+	"bit":    "It is one bit in PostgreSQL, and as many as there are in DuckDB: use bit varying, which is as many in both.",
 	"pg_lsn": "Use text.", "txid_snapshot": "Use text.", "pg_snapshot": "Use text.", "pg_node_tree": "Use text.", "pg_ndistinct": "Use text.",
 	"pg_dependencies": "Use text.", "pg_mcv_list": "Use text.", "pg_brin_bloom_summary": "Use text.", "pg_brin_minmax_multi_summary": "Use text.",
 	"serial": serial, "serial4": serial, "serial2": serial, "serial8": serial, "smallserial": serial, "bigserial": serial,
 	"hstore": "Use MAP (VARCHAR, VARCHAR).", "ltree": "Use text[].", "enum": "Use varchar with a CHECK of its values: c varchar CHECK (c IN ('a', 'b')).",
 	"null": "Name a type.", "any": "Name a type.", "type": "Use text.", "variant": "Use json.",
-	"bignum": "Use numeric(38,0) or text.", "varint": "Use numeric(38,0) or text.", "uhugeint": "Use numeric(38,0) or text.", "uint128": "Use numeric(38,0) or text.",
-	"time_ns": "Use time.",
 }
 
 // Reserved reports whether a name is that of a type of PostgreSQL's which no column can have, or of a word for columns.

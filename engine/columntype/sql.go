@@ -7,12 +7,22 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
 	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // SQL is the DuckDB name of a column's logical type, such that CAST(x AS name) gives that type.
 func SQL(f arrow.Field) (string, error) {
+	if t, ok := f.Type.(*arrow.SparseUnionType); ok {
+		members, err := listed(t.Fields())
+		return "UNION(" + members + ")", err
+	}
+	return inner(f)
+}
+
+// inner is SQL of a type that may be within another one.
+func inner(f arrow.Field) (string, error) {
 	if t := enumeration.Of(f); t != nil {
 		return t.SQL(), nil
 	}
@@ -22,23 +32,28 @@ func SQL(f arrow.Field) (string, error) {
 			return "UUID", nil
 		case "arrow.json":
 			return "JSON", nil
-		default:
-			return "", sqlerror.New("0A000", "columns of type %s cannot be stored", opaqueName(f))
 		}
+		if known := opaque[opaqueName(f)]; known != "" && normal.IsOpaque(f) {
+			return known, normal.CheckMarks(f)
+		}
+		return "", sqlerror.New("0A000", "columns of type %s cannot be stored", opaqueName(f))
+	}
+	if t, ok := f.Type.(*arrow.Time64Type); ok && t.Unit == arrow.Nanosecond {
+		return "TIME_NS", nil
 	}
 	if name, ok := plainTypes[f.Type.ID()]; ok {
 		return name, nil
 	}
 	switch t := f.Type.(type) {
 	case arrow.DecimalType:
-		if t.GetPrecision() > 38 { // UHUGEINT; DuckDB itself knows no such decimal
+		if t.GetPrecision() > 38 { // DuckDB knows no such decimal
 			return "", sqlerror.New("0A000", "columns of more than 38 digits cannot be stored").WithHint("CAST the column to DECIMAL(38,0), DOUBLE or VARCHAR.")
 		}
 		return fmt.Sprintf("DECIMAL(%d,%d)", t.GetPrecision(), t.GetScale()), nil
 	case *arrow.TimestampType:
 		return timestampType(t), nil
 	case *arrow.DictionaryType:
-		return SQL(arrow.Field{Type: t.ValueType})
+		return inner(arrow.Field{Type: t.ValueType})
 	case *arrow.ListType:
 		return ListOf(t.ElemField(), "[]")
 	case *arrow.LargeListType:
@@ -46,16 +61,17 @@ func SQL(f arrow.Field) (string, error) {
 	case *arrow.FixedSizeListType:
 		return ListOf(t.ElemField(), fmt.Sprintf("[%d]", t.Len()))
 	case *arrow.MapType:
-		key, err := SQL(t.KeyField())
+		key, err := inner(t.KeyField())
 		if err != nil {
 			return "", err
 		}
-		item, err := SQL(t.ItemField())
+		item, err := inner(t.ItemField())
 		return "MAP(" + key + ", " + item + ")", err
 	case *arrow.StructType:
 		return structType(t)
 	case arrow.UnionType:
-		return "", sqlerror.New("0A000", "columns of type UNION cannot be stored").WithHint("Store each member in a column of its own.")
+		return "", sqlerror.New("0A000", "columns of UNIONs within other types cannot be stored").
+			WithHint("Store the union, or each of its members, in a column of its own.")
 	}
 	return "", sqlerror.New("0A000", "columns of Arrow type %s cannot be stored", f.Type)
 }
@@ -81,23 +97,33 @@ func timestampType(t *arrow.TimestampType) string {
 }
 
 func ListOf(element arrow.Field, suffix string) (string, error) {
-	name, err := SQL(element)
+	name, err := inner(element)
 	return name + suffix, err
 }
 
 func structType(t *arrow.StructType) (string, error) {
-	parts := make([]string, t.NumFields())
-	for i, f := range t.Fields() {
+	fields, err := listed(t.Fields())
+	return "STRUCT(" + fields + ")", err
+}
+
+func listed(fields []arrow.Field) (string, error) {
+	parts := make([]string, len(fields))
+	for i, f := range fields {
 		if f.Name == "" { // how DuckDB writes a UNION to Parquet
 			return "", sqlerror.New("0A000", "columns of STRUCTs whose fields have no name cannot be stored")
 		}
-		name, err := SQL(f)
+		name, err := inner(f)
 		if err != nil {
 			return "", err
 		}
 		parts[i] = duckdb.QuoteIdentifier(f.Name) + " " + name
 	}
-	return "STRUCT(" + strings.Join(parts, ", ") + ")", nil
+	return strings.Join(parts, ", "), nil
+}
+
+// opaque are the names of DuckDB's types that Arrow lacks, by those in their marks.
+var opaque = map[string]string{
+	"hugeint": "HUGEINT", "uhugeint": "UHUGEINT", "time_tz": "TIME WITH TIME ZONE", "bit": "BIT", "bignum": "BIGNUM",
 }
 
 func opaqueName(f arrow.Field) string {

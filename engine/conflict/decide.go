@@ -240,12 +240,7 @@ func (p *Proposal) ask(ctx context.Context) error {
 	if pairs.Rows == 0 {
 		return nil
 	}
-	number := p.Conn.Register(&duckdb.Scan{
-		Schema: p.pairSchema(pairs.List[0].Schema()), Rows: pairs.Rows, Chunks: len(pairs.List),
-		Open: func(chunk int, wanted []int) (arrow.RecordBatch, error) {
-			return duckdb.Project(pairs.List[chunk], wanted), nil
-		},
-	})
+	number := p.Conn.Register(pairs.Scan(p.pairSchema(pairs.List[0].Schema())))
 	defer p.Conn.Forget(number)
 	text, err := p.Rule.query(duckdb.ScanCall(number))
 	if err != nil {

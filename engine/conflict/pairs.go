@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/retained"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/concatenation"
 	"github.com/csmsql/csmsql/internal/enumeration"
 )
 
@@ -75,7 +76,7 @@ func (p *Proposal) pairsOf(ctx context.Context, batch arrow.RecordBatch, rows []
 		}
 	}()
 	for _, c := range append(slices.Clone(old.Columns()), proposed.Columns()...) {
-		lies, err := array.Concatenate([]arrow.Array{c}, duckdb.Outside) // where C may point to it
+		lies, err := concatenation.Arrays([]arrow.Array{c}, duckdb.Outside) // where C may point to it
 		if err != nil {
 			return err
 		}

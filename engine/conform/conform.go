@@ -7,6 +7,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/compute"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/csmsql/csmsql/internal/concatenation"
 )
 
 // Batch takes over batch and returns it with exactly the schema's types.
@@ -122,7 +124,7 @@ func copyOf(mem memory.Allocator, a arrow.Array, want arrow.DataType) (arrow.Arr
 	case *array.Dictionary:
 		return copyOfDictionary(mem, v)
 	}
-	return array.Concatenate([]arrow.Array{a}, mem)
+	return concatenation.Arrays([]arrow.Array{a}, mem)
 }
 
 func copyOfDictionary(mem memory.Allocator, d *array.Dictionary) (arrow.Array, error) {
@@ -131,7 +133,7 @@ func copyOfDictionary(mem memory.Allocator, d *array.Dictionary) (arrow.Array, e
 		return nil, err
 	}
 	defer words.Release()
-	codes, err := array.Concatenate([]arrow.Array{d.Indices()}, mem)
+	codes, err := concatenation.Arrays([]arrow.Array{d.Indices()}, mem)
 	if err != nil {
 		return nil, err
 	}

@@ -225,7 +225,7 @@ func TypeNamed(conn *duckdb.Connection, name, written string) (arrow.Field, erro
 		return arrow.Field{}, sqlerror.New("42704", "type %q does not exist", written)
 	}
 	defer duck.Close()
-	schema, err := duck.Schema()
+	schema, err := duck.Stored(true)
 	if err != nil {
 		return arrow.Field{}, err
 	}
@@ -284,10 +284,15 @@ func isText(t arrow.DataType) bool {
 }
 
 // Limited gives the text of a temporary table checks of what varchar(n) and char(n) say, which DuckDB forgets. (Spaces
-// beyond the length are not cut.)
+// beyond the length are not cut.) It knows bit varying as bitstring.
 func Limited(text string, head *statement.CreateTable) (string, edit.List, error) {
 	var checks strings.Builder
+	edited := edit.New(text)
 	for _, c := range head.Columns {
+		name := edit.Offset(text, c.At)
+		if at := strings.Index(text[name:], c.Type); at >= 0 && bitVarying.MatchString(c.Type) {
+			edited.Replace(name+at, name+at+len(c.Type), bitVarying.ReplaceAllString(c.Type, "bitstring${1}"))
+		}
 		if typ, err := columntype.Read(c.Type); err == nil && typ.Length > 0 {
 			fmt.Fprintf(&checks, ", CHECK (length(%s) <= %d)", duckdb.QuoteIdentifier(c.Name), typ.Length)
 		} else if e, ok := err.(*sqlerror.Error); ok && forgottenLength.MatchString(c.Type) {
@@ -298,12 +303,15 @@ func Limited(text string, head *statement.CreateTable) (string, edit.List, error
 		return "", nil, sqlerror.New("0A000", "the length of a string column is not kept in this form of CREATE TEMP TABLE").
 			WithHint("Use text, and CHECK (length(c) <= n).")
 	}
-	if checks.Len() == 0 {
-		return text, nil, nil
+	if checks.Len() > 0 {
+		edited.Replace(head.DefinitionsEnd, head.DefinitionsEnd, checks.String())
 	}
-	text, made := dialect.Inserted(text, head.DefinitionsEnd, checks.String())
+	text, made := edited.Text()
 	return text, made, nil
 }
+
+// bitVarying is PostgreSQL's name of bits of any length.
+var bitVarying = regexp.MustCompile(`(?i)^(?:varbit|bit\s+varying)(\s*\[|$)`)
 
 // forgottenLength finds the parentheses that DuckDB forgets.
 var forgottenLength = regexp.MustCompile(`(?i)\b(?:varchar|char|character|varying|bpchar|nvarchar|text|string)\s*\(\s*[0-9]`)

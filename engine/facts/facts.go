@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/engine/reader"
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/memregion"
@@ -91,6 +92,9 @@ func markOf(f arrow.Field) string {
 	name, _ := f.Metadata.GetValue("ARROW:extension:name")
 	if t := enumeration.Of(f); t != nil {
 		return enumeration.NameOf(t.Number())
+	}
+	if name == "" && normal.IsOpaque(f) {
+		return plan.OpaqueMark
 	}
 	parameters, _ := f.Metadata.GetValue("ARROW:extension:metadata")
 	return name + parameters

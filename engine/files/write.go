@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/engine/compressed"
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/internal/concatenation"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -124,7 +125,7 @@ func (g *gathered) flush() error {
 		for k, b := range g.batches {
 			parts[k] = b.Column(i)
 		}
-		column, err := array.Concatenate(parts, memory.DefaultAllocator)
+		column, err := concatenation.Arrays(parts, memory.DefaultAllocator)
 		if err != nil {
 			return sqlerror.New("0A000", "column %q cannot be written: %v", first.ColumnName(i), err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/snapshot"
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -263,7 +264,7 @@ func kind(f arrow.Field) string {
 // fits is an error unless rows can be found by a column.
 func fits(f arrow.Field, class, words string) *sqlerror.Error {
 	if ingest.CanHash(f) != nil {
-		return sqlerror.New("0A000", "%s of column %q is not supported: its type is %s", words, f.Name, f.Type)
+		return sqlerror.New("0A000", "%s of column %q is not supported: its type is %s", words, f.Name, normal.TypeName(f))
 	}
 	if class == "" {
 		return nil

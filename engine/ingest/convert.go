@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/csmsql/csmsql/internal/concatenation"
 	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -33,7 +34,7 @@ func concatenate(ctx context.Context, mem memory.Allocator, parts []arrow.Array,
 		}
 		same[k] = converted
 	}
-	out, err := array.Concatenate(same, mem)
+	out, err := concatenation.Arrays(same, mem)
 	switch {
 	case err == nil:
 		zeroNulls(out.Data())

@@ -8,6 +8,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
+	"github.com/csmsql/csmsql/internal/concatenation"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -23,7 +25,12 @@ func Gather(ctx context.Context, batch arrow.RecordBatch, schema *arrow.Schema,
 		}
 	}()
 	for i := range fields {
-		c, err := gatherColumn(ctx, batch.Column(i), fields[i].Type, rows)
+		stored, err := Coded(batch.Column(i), fields[i])
+		if err != nil {
+			return nil, err
+		}
+		c, err := gatherColumn(ctx, stored, fields[i], rows)
+		stored.Release()
 		if err != nil {
 			return nil, err
 		}
@@ -33,8 +40,9 @@ func Gather(ctx context.Context, batch arrow.RecordBatch, schema *arrow.Schema,
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, int64(len(rows))), nil
 }
 
-func gatherColumn(ctx context.Context, a arrow.Array, want arrow.DataType, rows []int32) (arrow.Array, error) {
-	if kind := kindOf(want); kind != notString {
+func gatherColumn(ctx context.Context, a arrow.Array, f arrow.Field, rows []int32) (arrow.Array, error) {
+	want := f.Type
+	if kind := kindOf(want); kind != notString && !normal.IsOpaque(f) {
 		c, release, err := stringCells(ctx, a, want)
 		if err != nil {
 			return nil, err
@@ -145,7 +153,7 @@ func gatherSlices(a arrow.Array, rows []int32) (arrow.Array, error) {
 		pieces = append(pieces, array.NewSlice(a, int64(rows[k]), int64(rows[end-1])+1))
 		k = end
 	}
-	out, err := array.Concatenate(pieces, memory.DefaultAllocator)
+	out, err := concatenation.Arrays(pieces, memory.DefaultAllocator)
 	if err != nil {
 		return nil, sqlerror.New("0A000", "values of type %s cannot be stored: %v", a.DataType(), err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
 	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -74,6 +75,9 @@ func (w *Writer) divide(ctx context.Context, batch arrow.RecordBatch) error {
 
 // CanHash is an error (0A000) if values of the type cannot be hashed so that equal ones have equal hashes.
 func CanHash(f arrow.Field) error {
+	if normal.IsOpaque(f) { // which DuckDB compares
+		return sqlerror.New("0A000", "column %q of type %s cannot be hashed", f.Name, normal.TypeName(f))
+	}
 	switch enumeration.Stored(f.Type).ID() {
 	case arrow.BOOL, arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.UINT8, arrow.UINT16, arrow.UINT32, arrow.UINT64,
 		arrow.FLOAT32, arrow.FLOAT64, arrow.DECIMAL32, arrow.DECIMAL64, arrow.DECIMAL128, arrow.DATE32, arrow.TIME32, arrow.TIME64,

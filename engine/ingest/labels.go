@@ -5,24 +5,33 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
 	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Labels come as text, or as dictionaries of it, and are stored as the codes that they have in their type; bytes are
-// codes already, of chunks that are rewritten. Labels become codes before anything else is done to the rows, so that a
-// hash and a key see what chunks have.
+// codes already, of chunks that are rewritten. Types that results show as others (exec/duckdb/normal) come as those,
+// and are stored as DuckDB has them. Both are done before anything else is done to the rows, so that a hash and a key see
+// what chunks have.
 
-// Coded is an array as it is stored in a column: labels as codes. The caller releases it.
+// Coded is an array as it is stored in a column. The caller releases it.
 func Coded(a arrow.Array, f arrow.Field) (arrow.Array, error) {
 	if t, ok := f.Type.(*enumeration.Type); ok {
 		return codesOf(a, t)
+	}
+	if normal.IsOpaque(f) {
+		raw, err := normal.Raw(memory.DefaultAllocator, a, f)
+		if err != nil {
+			return nil, sqlerror.New("22000", "column %q: %v", f.Name, err)
+		}
+		return raw, nil
 	}
 	a.Retain()
 	return a, nil
 }
 
-// coded is a batch whose labels are codes, nil: it is one. The caller releases it.
+// coded is a batch of what is stored, nil: it is one. The caller releases it.
 func coded(batch arrow.RecordBatch, table *arrow.Schema) (arrow.RecordBatch, error) {
 	var columns []arrow.Array
 	defer func() {
@@ -30,7 +39,7 @@ func coded(batch arrow.RecordBatch, table *arrow.Schema) (arrow.RecordBatch, err
 			c.Release()
 		}
 	}()
-	if !enumeration.Has(table) {
+	if !enumeration.Has(table) && !normal.HasOpaque(table) {
 		return nil, nil
 	}
 	fields := batch.Schema().Fields()

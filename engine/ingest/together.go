@@ -4,6 +4,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/csmsql/csmsql/internal/concatenation"
 )
 
 // Together copies batches of one layout, of which there are some, together. The caller releases the result.
@@ -25,7 +27,7 @@ func Together(batches []arrow.RecordBatch, mem memory.Allocator) (arrow.RecordBa
 			parts[i] = b.Column(k)
 		}
 		var err error
-		if columns[k], err = array.Concatenate(parts, mem); err != nil {
+		if columns[k], err = concatenation.Arrays(parts, mem); err != nil {
 			return nil, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -403,7 +404,7 @@ func (w *Writer) encodeColumn(ctx context.Context, mem memory.Allocator, i int,
 		want = t.StorageType()
 	}
 	kind := kindOf(want)
-	if kind == notString {
+	if kind == notString || normal.IsOpaque(w.target.Schema.Field(i)) {
 		return concatenate(ctx, mem, parts, want, check{anyDigits: w.target.Intermediate})
 	}
 	list := make([]*cells, len(parts))

@@ -279,7 +279,7 @@ func (l *loading) duckFile(ctx context.Context, tx *catalog.Transaction, file, f
 	if err != nil {
 		return dialect.InFile(file, err)
 	}
-	found, err := duck.Schema()
+	found, err := duck.Stored(false)
 	if err != nil {
 		duck.Close()
 		return err

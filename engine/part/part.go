@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/engine/retained"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/lex"
@@ -132,12 +133,8 @@ func (p *Part) Register(conn *duckdb.Connection, rows *retained.Batches, columns
 		fields[i].Name = fmt.Sprint("c", i)
 	}
 	p.conn, p.Rows = conn, rows
-	p.scan = &duckdb.Scan{
-		Schema: arrow.NewSchema(fields, nil), Estimate: 1,
-		Open: func(chunk int, wanted []int) (arrow.RecordBatch, error) {
-			return duckdb.Project(rows.List[chunk], wanted), nil
-		},
-	}
+	p.scan = rows.Scan(arrow.NewSchema(fields, nil))
+	p.scan.Estimate = 1
 	p.number = conn.Register(p.scan)
 }
 
@@ -154,7 +151,7 @@ func (l *Parts) Run(args []any, run func(p *Part, args []any) error) error {
 			continue
 		}
 		now := p.Rows.List[0].Schema()
-		for i, f := range p.scan.Schema.Fields() {
+		for i, f := range normal.Schema(p.scan.Schema).Fields() {
 			if now.NumFields() <= i || !arrow.TypeEqual(f.Type, now.Field(i).Type) {
 				return planned.Outdated()
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/viewtext"
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -128,9 +129,10 @@ func fits(v *snapshot.View, table catalog.Table, result *arrow.Schema) error {
 	if err != nil {
 		return err
 	}
-	same := is.NumFields() == table.Columns.NumFields()
+	shown := ingest.LogicalSchema(normal.Schema(table.Columns))
+	same := is.NumFields() == shown.NumFields()
 	for i := 0; same && i < is.NumFields(); i++ {
-		same = arrow.TypeEqual(is.Field(i).Type, table.Columns.Field(i).Type)
+		same = arrow.TypeEqual(is.Field(i).Type, shown.Field(i).Type)
 	}
 	if !same {
 		return sqlerror.New("0A000", "the query of materialized view %q gives other columns by now", table.Name.Name).

@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/materialized"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
 	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/past"
@@ -138,7 +139,7 @@ func columnsOf(schema *arrow.Schema) []pgcatalog.Column {
 const (
 	OIDBool, OIDBytea, OIDInt8, OIDInt2, OIDInt4, OIDText, OIDJSON       = 16, 17, 20, 21, 23, 25, 114
 	OIDFloat4, OIDFloat8, OIDDate, OIDTime, OIDTimestamp, OIDTimestampTZ = 700, 701, 1082, 1083, 1114, 1184
-	OIDInterval, OIDNumeric, OIDUUID                                     = 1186, 1700, 2950
+	OIDInterval, OIDNumeric, OIDUUID, OIDTimeTZ, OIDVarbit               = 1186, 1700, 2950, 1266, 1562
 )
 
 var postgresTypeOf = map[arrow.Type]uint32{
@@ -153,6 +154,12 @@ var postgresTypeOf = map[arrow.Type]uint32{
 var postgresArrays = map[uint32]uint32{
 	OIDBool: 1000, OIDBytea: 1001, OIDInt2: 1005, OIDInt4: 1007, OIDText: 1009, OIDInt8: 1016, OIDFloat4: 1021, OIDFloat8: 1022,
 	OIDTimestamp: 1115, OIDDate: 1182, OIDTime: 1183, OIDTimestampTZ: 1185, OIDInterval: 1187, OIDNumeric: 1231, OIDUUID: 2951, OIDJSON: 199,
+	OIDTimeTZ: 1270, OIDVarbit: 1563,
+}
+
+// opaqueTypes are those of DuckDB's types that Arrow lacks.
+var opaqueTypes = map[string]uint32{
+	"hugeint": OIDNumeric, "uhugeint": OIDNumeric, "bignum": OIDNumeric, "time_tz": OIDTimeTZ, "bit": OIDVarbit,
 }
 
 // Type is the type that clients see, with its modifier.
@@ -165,6 +172,8 @@ func Type(f arrow.Field) (oid uint32, modifier int32) {
 		return OIDUUID, -1
 	case "arrow.json":
 		return OIDJSON, -1
+	case "arrow.opaque":
+		return opaqueTypes[normal.TypeName(f)], -1
 	}
 	if t := enumeration.Of(f); t != nil {
 		return pgcatalog.ObjectID(t.Number()), -1

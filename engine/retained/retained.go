@@ -6,9 +6,12 @@ import (
 	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/conform"
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -48,6 +51,32 @@ func (k *Batches) Keep(batch arrow.RecordBatch) error {
 	k.List = append(k.List, batch)
 	k.Rows += batch.NumRows()
 	return nil
+}
+
+// Scan has DuckDB read what is kept now as columns of schema, of which some are raw (exec/duckdb/normal) and kept as
+// results show them. What is kept later is read, too, if its Chunks say so.
+func (k *Batches) Scan(schema *arrow.Schema) *duckdb.Scan {
+	return &duckdb.Scan{
+		Schema: schema, Rows: k.Rows, Chunks: len(k.List),
+		Open: func(chunk int, wanted []int) (arrow.RecordBatch, error) {
+			batch := duckdb.Project(k.List[chunk], wanted)
+			if !normal.HasOpaque(schema) {
+				return batch, nil
+			}
+			defer batch.Release()
+			fields, columns := make([]arrow.Field, len(wanted)), make([]arrow.Array, len(wanted))
+			for i, at := range wanted {
+				raw, err := normal.Raw(duckdb.Outside, batch.Column(i), schema.Field(at))
+				if err != nil {
+					return nil, err
+				}
+				defer raw.Release()
+				columns[i] = raw
+				fields[i] = arrow.Field{Name: schema.Field(at).Name, Type: raw.DataType(), Nullable: true}
+			}
+			return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, batch.NumRows()), nil
+		},
+	}
 }
 
 // Release lets all of them go.

@@ -9,6 +9,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
 	"github.com/csmsql/csmsql/internal/enumeration"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -152,6 +153,17 @@ func ofItsType(column string, f arrow.Field) string {
 		return "CAST(" + column + " AS " + t.SQL() + ")"
 	}
 	return column
+}
+
+// Raw is how rows of a table that were kept as results show them are to be scanned: as the table has them.
+func Raw(rows, columns *arrow.Schema) *arrow.Schema {
+	fields := rows.Fields()
+	for i, f := range fields {
+		if at := columns.FieldIndices(f.Name); len(at) > 0 && normal.IsOpaque(columns.Field(at[0])) {
+			fields[i] = columns.Field(at[0])
+		}
+	}
+	return arrow.NewSchema(fields, nil)
 }
 
 // PlaceQuery moves an error's position from the list's query into the statement, whose text is given.

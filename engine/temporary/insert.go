@@ -90,5 +90,5 @@ func schemaOf(conn *duckdb.Connection, query string) (*arrow.Schema, error) {
 		return nil, err
 	}
 	defer st.Close()
-	return st.Schema()
+	return st.Stored(true)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/csmsql/csmsql/exec/duckdb/normal"
 	"github.com/csmsql/csmsql/internal/enumeration"
 )
 
@@ -39,7 +40,10 @@ func (s *Scan) checkColumn(f arrow.Field, column arrow.Array, rows int64) error 
 		if !arrow.TypeEqual(d.DataType(), want) {
 			return corrupt("column %q of a chunk is %s, the table has %s", f.Name, d.DataType(), f.Type)
 		}
-		return named(f, checkData(d, true))
+		if err := checkData(d, true); err != nil {
+			return named(f, err)
+		}
+		return named(f, normal.CheckValues(column, f))
 	}
 	if dictionary, ok := d.DataType().(*arrow.DictionaryType); ok {
 		if index := dictionary.IndexType.ID(); index != arrow.UINT8 {

@@ -114,9 +114,18 @@ int csm_fetch(struct csm_result *result, struct ArrowArray *out, char **error) {
 	return *error ? -1 : 1;
 }
 
+// maps_as_lists calls maps what they are in memory: arrow-go's import forgets what the fields of a map say of their types.
+static void maps_as_lists(struct ArrowSchema *schema) {
+	if (schema->format[0] == '+' && schema->format[1] == 'm') schema->format = "+l";
+	for (int64_t i = 0; i < schema->n_children; i++) maps_as_lists(schema->children[i]);
+	if (schema->dictionary) maps_as_lists(schema->dictionary);
+}
+
 int csm_schema(duckdb_arrow_options options, void **types, const char **names, idx_t count, struct ArrowSchema *out, char **error) {
 	*error = csm_failed(duckdb_to_arrow_schema(options, (duckdb_logical_type *)types, names, count, out));
-	return *error ? -1 : 0;
+	if (*error) return -1;
+	maps_as_lists(out);
+	return 0;
 }
 
 int csm_types_from_arrow(duckdb_connection connection, struct ArrowSchema *schema, struct ArrowArray *empty, void **types, char **error) {

@@ -45,16 +45,10 @@ func (s *Statement) Schema() (*arrow.Schema, error) {
 	return normal.Schema(raw), nil
 }
 
-// Unlike returns for each column of the result what normal.Unlike says; nil: no column has such a type, or s is nil.
-func (s *Statement) Unlike() ([]string, error) {
-	if s == nil {
-		return nil, nil
-	}
+// Stored is the schema of a table of the rows, in which types that rows show as others are themselves (normal.Table).
+func (s *Statement) Stored(hugeint bool) (*arrow.Schema, error) {
 	raw, err := s.rawSchema()
-	if err != nil {
-		return nil, err
-	}
-	return normal.Unlike(raw), nil
+	return normal.Table(raw, hugeint), err
 }
 
 func (s *Statement) rawSchema() (*arrow.Schema, error) {
@@ -101,7 +95,7 @@ func (c *Connection) arrowSchema(types []bindings.LogicalType, names []string) (
 	if C.csm_schema(C.duckdb_arrow_options(options.Ptr), cTypes, cNames, C.idx_t(n), &schema, &failure) != 0 {
 		return nil, takeError(failure)
 	}
-	return cdata.ImportCArrowSchema((*cdata.CArrowSchema)(unsafe.Pointer(&schema))) // SAFETY: one layout
+	return normal.WithMaps(cdata.ImportCArrowSchema((*cdata.CArrowSchema)(unsafe.Pointer(&schema)))) // SAFETY: one layout
 }
 
 // schemas are the columns as DuckDB exports them, and as users see them: one pointer where nothing differs.

@@ -89,16 +89,24 @@ func (b *binder) column(ref *pg.ColumnRef) bound {
 	}
 	i := r.Column.Index
 	c := &b.relation.Columns[i]
-	if isUsers(c.Type) {
-		return b.fail(ref.Location, usersType)
+	if why := c.unread(); why != "" {
+		return b.fail(ref.Location, why)
 	}
 	return bound{Expr: &Expr{Op: OpColumn, Type: TypeOf(c.Type), Column: b.project(i), Name: c.Name}, text: b.columnText(text)}
 }
 
-const usersType = "a column of a user-defined type"
-
-// isUsers reports whether a column has a user-defined type, whose codes are no values.
-func isUsers(t arrow.DataType) bool { return t.ID() == arrow.EXTENSION }
+// unread is why kernels do not read a column; empty: they do.
+func (c *Column) unread() string {
+	switch {
+	case c.Type.ID() == arrow.EXTENSION: // whose codes are no values
+		return "a column of a user-defined type"
+	case c.Type.ID() == arrow.SPARSE_UNION: // which arrow-go's kernels do not know
+		return "a UNION"
+	case strings.HasPrefix(c.Mark, OpaqueMark):
+		return "a column of a type that results show as another one"
+	}
+	return ""
+}
 
 // project gives the position of a column among those to be read.
 func (b *binder) project(column int) int {

@@ -173,8 +173,8 @@ func (b *binder) star(q *Query, ref *pg.ColumnRef) {
 	}
 	for i := range b.relation.Columns {
 		c := &b.relation.Columns[i]
-		if isUsers(c.Type) {
-			b.fail(ref.Location, usersType)
+		if why := c.unread(); why != "" {
+			b.fail(ref.Location, why)
 			return
 		}
 		e := &Expr{Op: OpColumn, Type: TypeOf(c.Type), Column: b.project(i), Name: c.Name}

@@ -54,6 +54,9 @@ type Column struct {
 	Stats      ColumnStats
 }
 
+// OpaqueMark begins the Mark of types that Arrow lacks, and of what has one in it: their bytes are DuckDB's.
+const OpaqueMark = "arrow.opaque"
+
 // ColumnStats bounds the values of one column in one chunk, or in one table. The zero value knows nothing.
 //
 // Bounds are promises: Min ≤ v ≤ Max for every value v that is neither NULL nor NaN. They need not be attained (a

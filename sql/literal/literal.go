@@ -36,8 +36,14 @@ func Of(f arrow.Field) Form {
 	case arrow.ListLikeType:
 		return Form{base: Of(t.ElemField()).base, list: true}
 	}
-	if name, _ := f.Metadata.GetValue("ARROW:extension:name"); name == "arrow.json" {
+	switch name, _ := f.Metadata.GetValue("ARROW:extension:name"); name {
+	case "arrow.json":
 		return Form{base: json}
+	case "arrow.opaque":
+		if what, _ := f.Metadata.GetValue("ARROW:extension:metadata"); strings.Contains(what, `"time_tz"`) {
+			return Form{base: ofDay}
+		}
+		return Form{}
 	}
 	return Form{base: bases[f.Type.ID()]}
 }

@@ -222,7 +222,12 @@ func (c *column) binaryOfTime(values arrow.Array, oid uint32) appendFunc {
 		}
 	case Time:
 		if read := timeOfDayOf(values); read != nil {
-			return func(dst []byte, row int) []byte { return binary.BigEndian.AppendUint64(dst, uint64(read(row))) }
+			return func(dst []byte, row int) []byte {
+				if nanosOf(values, row)%1000 != 0 {
+					c.fail(errNanoseconds)
+				}
+				return binary.BigEndian.AppendUint64(dst, uint64(read(row)))
+			}
 		}
 	case TimestampNT, TimestampTZ:
 		if values, ok := values.(*array.Timestamp); ok {
@@ -257,7 +262,7 @@ func dateTo2000(date Date) (days int32, ok bool) {
 }
 
 var errNanoseconds = &ValueError{
-	State: "0A000", Message: "a timestamp with nanoseconds has no binary format", Help: "Ask for results in text format, or CAST it to TIMESTAMP or VARCHAR.",
+	State: "0A000", Message: "a time with nanoseconds has no binary format", Help: "Ask for results in text format, or CAST it to TIMESTAMP, TIME or VARCHAR.",
 }
 
 func (c *column) binaryOfTimestamp(values *array.Timestamp) appendFunc {

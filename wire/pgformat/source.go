@@ -101,6 +101,14 @@ func dateOf(values arrow.Array) func(row int) Date {
 	return nil
 }
 
+// nanosOf is a time in nanoseconds since midnight if it has them, else 0.
+func nanosOf(values arrow.Array, row int) int64 {
+	if t, ok := values.(*array.Time64); ok && t.DataType().(*arrow.Time64Type).Unit == arrow.Nanosecond {
+		return int64(t.Value(row))
+	}
+	return 0
+}
+
 // timeOfDayOf reads times as microseconds since midnight.
 func timeOfDayOf(values arrow.Array) func(row int) int64 {
 	switch values := values.(type) {

@@ -1,6 +1,7 @@
 package pgformat
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -198,6 +199,10 @@ func (c *column) textOfTime(values arrow.Array) appendFunc {
 			if micros < 0 || micros > microsPerDay {
 				c.fail(&ValueError{State: "22008", Message: "time out of range"})
 				return dst
+			}
+			if nanos := nanosOf(values, row); nanos%1000 != 0 {
+				dst = append(appendClock(dst, micros-micros%microsPerSecond), '.')
+				return bytes.TrimRight(appendDigits(dst, uint64(nanos%1_000_000_000), 9), "0")
 			}
 			return appendClock(dst, micros)
 		}

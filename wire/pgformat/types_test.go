@@ -347,6 +347,26 @@ func TestNanosecondsAreShownOrRefused(t *testing.T) {
 	}
 }
 
+// So does a time of day.
+func TestNanosecondsOfTheDay(t *testing.T) {
+	b := array.NewTime64Builder(memory.DefaultAllocator, &arrow.Time64Type{Unit: arrow.Nanosecond})
+	defer b.Release()
+	b.AppendValues([]arrow.Time64{45296123456789, 86399999999999, 45296123456000, 100, 86400000000000}, nil)
+	values := b.NewArray()
+	defer values.Release()
+	for row, want := range []string{"12:34:56.123456789", "23:59:59.999999999", "12:34:56.123456", "00:00:00.0000001", "24:00:00"} {
+		one := array.NewSlice(values, int64(row), int64(row)+1)
+		require.Equal(t, want, string(encode(t, one, pgformat.TextFormat, nil)))
+		err := encodeBinary(t, one)
+		if row == 2 || row == 4 {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, "nanoseconds")
+		}
+		one.Release()
+	}
+}
+
 // Timestamps without an offset are meant in the session's zone; what is not ISO is left to the database.
 func TestTemporalParameters(t *testing.T) {
 	berlin, err := pgformat.LoadZone("Europe/Berlin")

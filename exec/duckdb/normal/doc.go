@@ -14,6 +14,7 @@
 // # Invariants
 //
 //   - NO1: values, NULLs and their order are the same in both.
+//   - NO3: what Raw makes of normal values is, to the byte, what DuckDB wrote: it compares some types by their bytes.
 //   - NO2: what Private gives shares buffers, and no structure that exporting writes to.
 //
 // # What it does not do

@@ -39,6 +39,8 @@ func normalField(f arrow.Field) arrow.Field {
 		f.Type = arrow.MapOfFields(normalField(t.KeyField()), item)
 	case *arrow.StructType:
 		f.Type = arrow.StructOf(normalFields(t.Fields())...)
+	case *arrow.SparseUnionType:
+		f.Type = arrow.SparseUnionOf(normalFields(t.Fields()), t.TypeCodes())
 	}
 	return f
 }
