@@ -55,8 +55,10 @@ func TestReturningFails(t *testing.T) {
 	e := open(t)
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t AS SELECT i AS a, 'w' || i AS w FROM range(10) r(i)")
-	for _, sql := range []string{"INSERT INTO t VALUES (1, 'x')", "INSERT INTO t VALUES (1, 'x') ON CONFLICT DO NOTHING",
-		"INSERT INTO t SELECT 1, 'x'", "UPDATE t SET a = 0", "DELETE FROM t"} {
+	for _, sql := range []string{
+		"INSERT INTO t VALUES (1, 'x')", "INSERT INTO t VALUES (1, 'x') ON CONFLICT DO NOTHING",
+		"INSERT INTO t SELECT 1, 'x'", "UPDATE t SET a = 0", "DELETE FROM t",
+	} {
 		_, err := s.Exec(context.Background(), sql+" RETURNING a, 'ü', nope")
 		require.Equal(t, "42703", sqlState(err))
 		require.Equal(t, len([]rune(sql+" RETURNING a, 'ü', "))+1, err.(*engine.Error).Position(), sql)

@@ -142,7 +142,8 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 	s.turn, s.listening = e.turns.Flow(), follow.NewListening(e.follows, s.account, options.Notified)
 	conn.OnSetConfig(s.settings.Called)
 	readOnly := func() bool { return s.modes().ReadOnly }
-	s.sequences = sequence.Converse(s.life.Context, e.sequences, e.catalog, readOnly, s.temporaryUnlisted(statement.Sequence))
+	own := s.temporaryUnlisted(statement.Sequence)
+	s.sequences = sequence.Converse(s.life.Context, e.sequences, e.catalog, readOnly, own)
 	conn.OnSequence(s.sequences.Answer)
 	conn.NameTypes(s.typeCalled)
 	err = s.account.Begin(account.SessionBytes)

@@ -13,8 +13,8 @@ import (
 const NoName = "?column?"
 
 // ColumnNames are the names that PostgreSQL gives to the result columns of the first statement, "" where a star stands
-// or DuckDB's name is the same; of one that makes a table or a view of a query, to that one's. It is nil if the statement
-// has no rows of a SELECT, and no RETURNING.
+// or DuckDB's name is the same; of one that makes a table or a view of a query, to that one's. It is nil if the
+// statement has no rows of a SELECT, and no RETURNING.
 func ColumnNames(parsed *pg.ParseResult) []string {
 	if parsed == nil || len(parsed.Stmts) == 0 {
 		return nil

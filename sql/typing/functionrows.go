@@ -74,7 +74,8 @@ func (n *inference) namedRows(it *bind.Item) []*pg.FuncCall {
 	return []*pg.FuncCall{call}
 }
 
-// namedLists are calls of unnest of which a query has nothing else. One of structs has a column for each of their fields.
+// namedLists are calls of unnest of which a query has nothing else. One of structs has a column for each of their
+// fields.
 func (n *inference) namedLists(it *bind.Item) (list []*pg.FuncCall) {
 	targets := it.Query.Stmt.GetTargetList()
 	if len(it.Columns) != len(targets) || len(it.Query.Items) > 0 {

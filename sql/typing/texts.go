@@ -26,14 +26,16 @@ var textFunctions = map[string]bool{
 	"lower": true, "upper": true, "trim": true, "btrim": true, "ltrim": true,
 	"rtrim": true, "replace": true, "left": true, "right": true,
 	"concat": true, "concat_ws": true, "string_agg": true, "initcap": true, "translate": true, "format": true,
-	"md5": true, "current_setting": true, "to_char": true, "quote_literal": true, "quote_ident": true, "array_to_string": true,
+	"md5": true, "current_setting": true, "to_char": true, "quote_literal": true, "quote_ident": true,
+	"array_to_string": true,
 }
 
 // ourTextFunctions likewise, behind pgcatalog.TranslatedPrefix.
 var ourTextFunctions = map[string]bool{
 	"text": true, "varchar": true, "btrim": true, "substr": true, "substring": true, "split_part": true, "lpad": true,
 	"rpad": true, "reverse": true, "overlay": true, "array_to_string": true, "regexp_replace": true,
-	"regexp_substr": true, "substr__pattern": true, "substring__pattern": true, "json_extract_path_text": true, "jsonb_extract_path_text": true,
+	"regexp_substr": true, "substr__pattern": true, "substring__pattern": true, "json_extract_path_text": true,
+	"jsonb_extract_path_text": true,
 }
 
 // isText reports whether an expression is certainly a text that is no constant.
