@@ -3,16 +3,58 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/member"
+	"github.com/csmsql/csmsql/engine/revalidation"
 	"github.com/csmsql/csmsql/engine/snapshot"
+	"github.com/csmsql/csmsql/sql/dialect"
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // What a statement has read of a node's memory is invalid once that node has restarted. As long as no row has left, the
 // statement can run again, under a new snapshot. In a cluster its first batch is therefore fetched before the caller
-// asks for it.
+// asks for it. What its text was written for may have changed before that (package revalidation).
+
+// runRevalidated runs the statement, and has it prepared again first if functions or types are others by now. Errors
+// have their positions in the user's text.
+func (st *Statement) runRevalidated(ctx context.Context, args []any) (*Rows, error) {
+	return revalidation.Run(func() (rows *Rows, err error) {
+		if err = st.grounds.CheckFunctions(ctx, st.session.pin); err == nil {
+			rows, err = st.run(ctx, args)
+		}
+		return rows, st.written.Place(err)
+	}, func() (same bool, err error) { return st.prepareAgain(ctx) })
+}
+
+// means is an error if the types of columns in v are not those that the statement's text was written for.
+func (st *Statement) means(v *snapshot.View) error {
+	if st.part {
+		return nil // it is the whole statement's
+	}
+	return st.grounds.CheckTypes(v, st.session.relations)
+}
+
+// prepareAgain has the statement be what its user's text means by now, if it takes and gives the same as before.
+func (st *Statement) prepareAgain(ctx context.Context) (same bool, err error) {
+	s, was := st.session, *st
+	s.statements[&was] = struct{}{} // its plan makes room for the other one
+	err = st.prepareText(ctx, lex.Client.Text(was.written.Original(was.parsed.Text)), dialect.Name(was.postgres))
+	if err == nil && slices.Equal(st.params, was.params) && st.schema.Equal(was.schema) {
+		was.failed = true
+		was.close()
+		return true, nil
+	}
+	if err == nil {
+		st.close()
+	}
+	delete(s.statements, &was)
+	*st = was
+	s.statements[st] = struct{}{}
+	return false, err
+}
 
 // runsMax bounds how often one statement runs.
 const runsMax = 3

@@ -19,6 +19,7 @@ import (
 	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/engine/reference"
 	"github.com/csmsql/csmsql/engine/retained"
+	"github.com/csmsql/csmsql/engine/revalidation"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -277,7 +278,7 @@ func (st *Statement) runLocking(ctx context.Context, l *locking.Query, p *lockin
 			defer plan.close()
 		}
 		if !conform.SameTypes(p.Visible(plan.schema), st.schema) {
-			return planned.Outdated()
+			return revalidation.Outdated()
 		}
 		return s.lockRows(ctx, v, plan, p, args, out)
 	})

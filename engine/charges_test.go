@@ -223,6 +223,47 @@ func TestReplanWithoutMemory(t *testing.T) {
 	require.Equal(t, []string{"v3|3"}, got)
 }
 
+// A statement that is prepared again is charged once, whatever it is, also after it could not be prepared again.
+func TestPreparedAgainIsChargedOnce(t *testing.T) {
+	e := open(t, func(c *engine.Config) { c.Dialect = engine.DialectPostgres })
+	s, other := session(t, e), session(t, e)
+	exec(t, s, "CREATE TABLE t (k int, x int); INSERT INTO t VALUES (1, 7)")
+	exec(t, s, "CREATE FUNCTION f(n int) RETURNS int RETURN n + 1")
+	for _, sql := range []string{
+		"SELECT k, sum(k) OVER (ORDER BY k) FROM t WHERE x / 2 > 3", "SELECT f(k), sum(k) OVER (ORDER BY k) FROM t",
+		"UPDATE t SET k = k + 1 WHERE x / 2 > 3", "INSERT INTO t SELECT k, 7 FROM t WHERE x / 2 > 30", "SELECT f(1)",
+		"WITH d AS (DELETE FROM t WHERE x / 2 > 30 RETURNING k) SELECT count(*) FROM d",
+	} {
+		st, err := s.Prepare(t.Context(), sql)
+		require.NoError(t, err)
+		run := func() error {
+			_, err := st.Exec(t.Context())
+			return err
+		}
+		used := func() int64 { // without the plans that the sessions keep of other statements
+			exec(t, s, "DISCARD PLANS")
+			exec(t, other, "DISCARD PLANS")
+			return e.Memory().Used
+		}
+		require.NoError(t, run(), sql)
+		held := used()
+		require.Positive(t, held, sql)
+		for i, by := range []string{"numeric(6, 2)", "int", "bigint"} {
+			exec(t, other, "ALTER TABLE t ALTER x TYPE "+by)
+			exec(t, other, fmt.Sprintf("CREATE OR REPLACE FUNCTION f(n int) RETURNS int RETURN n + %d", i+2))
+			require.NoError(t, run(), sql)
+			require.LessOrEqual(t, used(), held+held/3, "%s: its text may have become longer", sql)
+		}
+		exec(t, other, "DROP FUNCTION f; DROP TABLE t")
+		require.Error(t, run(), sql)
+		require.LessOrEqual(t, used(), held+held/3, sql)
+		require.NoError(t, st.Close())
+		require.Zero(t, used(), sql)
+		exec(t, s, "CREATE TABLE t (k int, x int); INSERT INTO t VALUES (1, 7)")
+		exec(t, s, "CREATE FUNCTION f(n int) RETURNS int RETURN n + 1")
+	}
+}
+
 // What RETURNING keeps is charged until its rows are closed, whichever statement it belongs to; more than there is is refused, and nothing is written.
 func TestReturningIsCharged(t *testing.T) {
 	t.Parallel()

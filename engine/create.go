@@ -68,7 +68,7 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 		} else if online != nil {
 			return st.alterOnline(ctx, online)
 		}
-		switch head := st.functions.Kept(head).(type) {
+		switch head := st.grounds.Functions.Kept(head).(type) {
 		case error:
 			return nil, head
 		case *statement.CreateTable:
@@ -316,9 +316,10 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 				return err
 			}
 		}
-		schema = definition.DeclaredAs(schema, typing.Origins(head.Query, st.source(head.Query).Tree, s.relations(v).Find))
+		origins := typing.Origins(head.Query, st.source(head.Query).Tree, s.relations(v).Find)
+		schema = definition.DeclaredAs(schema, origins)
 		if schema, err = refresh.Declare(ctx, tx, s.viewTexts(v), head, schema); err == nil {
-			schema, err = st.functions.Keep(ctx, tx, s.viewTexts(v), schema)
+			schema, err = st.grounds.Functions.Keep(ctx, tx, s.viewTexts(v), schema)
 		}
 		if err != nil {
 			return err

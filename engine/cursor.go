@@ -7,7 +7,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine/cursor"
 	"github.com/csmsql/csmsql/engine/outcome"
-	"github.com/csmsql/csmsql/engine/planned"
+	"github.com/csmsql/csmsql/engine/revalidation"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -146,7 +146,7 @@ func (st *Statement) fetch(ctx context.Context, head *statement.Fetch) (*Rows, e
 		return nil, err
 	}
 	if st.schema != nil && !st.schema.Equal(c.rows.schema) {
-		return nil, planned.Outdated()
+		return nil, revalidation.Outdated()
 	}
 	rows := c.fetch(head)
 	if head.Move {

@@ -20,7 +20,7 @@
 //	   query     a planned query (package planned), over the Arrow kernels (kernel) or DuckDB;  keptplans: plans that outlive statements
 //	   settings  what a session is set to (package configuration), and what is done by it
 //	   change    UPDATE and DELETE (package rewrite);  private: temporary objects (temporary);  prepared: PREPARE, EXECUTE (prepared)
-//	   again     queries whose lender restarted meanwhile
+//	   again     queries whose lender restarted;  statements of other functions or types by now (revalidation)
 //	   split     statements in parts (packages split, fragment);  executesplit: over their results, the final text
 //	   elsewhere a query's way to a worker, another process (packages workforce, worker), and back;  workerside: the worker
 //	   files     what COPY and loads name (package files);  load: tables filled without SQL;  assembly: of parts

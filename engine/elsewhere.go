@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/engine/reader"
+	"github.com/csmsql/csmsql/engine/revalidation"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/worker"
 	"github.com/csmsql/csmsql/engine/workforce"
@@ -177,7 +178,7 @@ func (st *Statement) beginElsewhere(ctx context.Context, v *snapshot.View, args 
 	if d := result.Description(); !bytes.Equal(d.Columns, x.columns) {
 		schema, err := workforce.Columns(d)
 		if err == nil && !(schema == nil && st.schema == nil || schema != nil && st.schema != nil && schema.Equal(st.schema)) {
-			err = planned.Outdated()
+			err = revalidation.Outdated()
 		}
 		if err != nil {
 			result.Close()

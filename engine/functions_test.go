@@ -71,8 +71,8 @@ func TestFunctionsRefuse(t *testing.T) {
 	require.EqualError(t, err, "function half, which is postgres's, cannot be called from a text that is duckdb's")
 }
 
-// A statement computes what its functions are when it runs, or is an error (FN2): those of the protocol, of PREPARE, and
-// of cursors, in blocks and not, and whatever changed the function.
+// A statement computes what its functions are when it runs (FN2): those that a program prepared, of PREPARE, and of
+// cursors, in blocks and not, and whatever changed the function.
 func TestPreparedStatementsOfFunctions(t *testing.T) {
 	t.Parallel()
 	e := open(t, func(c *engine.Config) { c.Dialect = engine.DialectPostgres })
@@ -103,13 +103,18 @@ func TestPreparedStatementsOfFunctions(t *testing.T) {
 				st, err := s.Prepare(t.Context(), text)
 				require.NoError(t, err, text)
 				change()
-				_, err = st.Exec(t.Context())
-				requireRefused(t, "0A000", err)
-				require.ErrorContains(t, err, "function f has changed", text)
+				r, err := st.Query(t.Context())
+				require.NoError(t, err, text)
+				got, err := linesOf(r)
+				require.NoError(t, err, text)
 				require.NoError(t, st.Close())
+				if strings.HasPrefix(text, "SELECT") {
+					require.Equal(t, rows(t, s, text), got, text)
+				}
 				if modes != "" {
 					exec(t, s, "ROLLBACK")
 				}
+				exec(t, s, "DROP TABLE IF EXISTS u")
 			}
 		}
 		exec(t, s, "PREPARE p AS SELECT f($1)")
@@ -139,6 +144,45 @@ func TestPreparedStatementsOfFunctions(t *testing.T) {
 	_, err = st.Exec(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, st.Close())
+}
+
+// A prepared statement of which nothing else can be made is an error: with its place in the text as it was written, and
+// until it can be made again, or without one if it would give something else. It was not run.
+func TestStatementsThatCannotFollowFunctions(t *testing.T) {
+	e := open(t, func(c *engine.Config) { c.Dialect = engine.DialectPostgres })
+	s, other := session(t, e), session(t, e)
+	exec(t, s, "CREATE TABLE t (a text); CREATE FUNCTION f(n int) RETURNS int RETURN n + 1")
+	exec(t, s, "CREATE FUNCTION gone(n int) RETURNS int RETURN n - 1")
+	st, err := s.Prepare(t.Context(), "SELECT f(1), gone(1) + f($1)")
+	require.NoError(t, err)
+	write, err := s.Prepare(t.Context(), "INSERT INTO t VALUES (f(1)::text) RETURNING f(a::int)")
+	require.NoError(t, err)
+	exec(t, other, "DROP FUNCTION gone")
+	for range 2 {
+		_, err = st.Query(t.Context(), 1)
+		requireRefused(t, "42883", err)
+		require.Equal(t, len("SELECT f(1), ")+1, err.(*engine.Error).Position())
+	}
+	exec(t, other, "CREATE FUNCTION gone(n int) RETURNS int RETURN n; DROP FUNCTION f")
+	exec(t, other, "CREATE FUNCTION f(n int) RETURNS text RETURN 'x'")
+	exec(t, s, "BEGIN")
+	_, err = write.Exec(t.Context())
+	requireRefused(t, "0A000", err)
+	require.ErrorContains(t, err, "function f has changed")
+	fails(t, s, "25P02", "SELECT 1")
+	exec(t, s, "ROLLBACK")
+	require.Empty(t, rows(t, s, "SELECT a FROM t"))
+	exec(t, other, "DROP FUNCTION f; CREATE FUNCTION f(n int) RETURNS int RETURN n * 5")
+	r, err := st.Query(t.Context(), 1)
+	require.NoError(t, err)
+	got, err := linesOf(r)
+	require.NoError(t, err)
+	require.Equal(t, []string{"5|6"}, got)
+	_, err = write.Exec(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"5"}, rows(t, s, "SELECT a FROM t"))
+	require.NoError(t, st.Close())
+	require.NoError(t, write.Close())
 }
 
 // A function is there after a restart, and on other nodes at once, the first one of all, too.

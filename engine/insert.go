@@ -14,9 +14,9 @@ import (
 	"github.com/csmsql/csmsql/engine/constantrows"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lookup"
-	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/engine/reference"
 	"github.com/csmsql/csmsql/engine/retained"
+	"github.com/csmsql/csmsql/engine/revalidation"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/upkeep"
@@ -252,7 +252,7 @@ func (st *Statement) replanInsert(ctx context.Context, head *statement.Insert, i
 	}
 	if returned != nil && !conform.SameTypes(returned, st.schema) {
 		st.schema, ins.columns = returned, arrow.NewSchema(nil, nil) // planned again the next time
-		return planned.Outdated()
+		return revalidation.Outdated()
 	}
 	return st.chargePlan()
 }

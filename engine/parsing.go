@@ -115,12 +115,7 @@ func (s *Session) functions() function.Session {
 
 // Named is what SQL's EXECUTE needs of the statement.
 func (st *Statement) Named() *NamedStatement {
-	return &NamedStatement{Query: st.parsed.Text, Functions: st.functions, Meanings: st.meanings}
-}
-
-// Unchanged is an error if functions are others by now (FN2).
-func (s *Session) Unchanged(ctx context.Context, of *function.Uses) error {
-	return s.functions().Unchanged(ctx, of)
+	return &NamedStatement{Query: st.parsed.Text, Grounds: st.grounds}
 }
 
 // createFunction is CREATE FUNCTION, and CREATE MACRO.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/ingest"
-	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/engine/prepared"
 	"github.com/csmsql/csmsql/engine/relation"
+	"github.com/csmsql/csmsql/engine/revalidation"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/lex"
@@ -35,15 +35,7 @@ func (s *Session) CurrentNamed(ctx context.Context, name string) (*NamedStatemen
 	if err != nil {
 		return nil, err
 	}
-	if err = s.Unchanged(ctx, n.Functions); err == nil && len(n.Meanings) > 0 {
-		v, seeing := s.see(ctx)
-		if seeing != nil {
-			return nil, seeing
-		}
-		defer v.Release()
-		err = (&Statement{session: s, meanings: n.Meanings}).means(v)
-	}
-	if err == nil || !n.FromSQL {
+	if err := n.Grounds.Check(ctx, s.pin, s.relations); !n.FromSQL || !revalidation.Changed(err) {
 		return n, err
 	}
 	return s.named.Again(n, func(text, in string) error {
@@ -63,9 +55,8 @@ func (st *Statement) prepareNamed(ctx context.Context, head *statement.Prepare) 
 	}
 	n := &NamedStatement{
 		Name: head.Name, Query: head.Query, Source: st.written.Original(st.parsed.Text), FromSQL: true,
-		Meanings: st.meanings, In: dialect.Name(st.postgres),
-		Since: time.Now(), Declared: len(head.Types),
-		Names: st.written.Parameters, Functions: st.functions,
+		Grounds: st.grounds, In: dialect.Name(st.postgres),
+		Since: time.Now(), Declared: len(head.Types), Names: st.written.Parameters,
 		Types: make([]string, len(head.Types)), OIDs: make([]uint32, len(head.Types)),
 	}
 	for i, t := range head.Types {
@@ -75,23 +66,18 @@ func (st *Statement) prepareNamed(ctx context.Context, head *statement.Prepare) 
 		}
 		n.Types[i], n.OIDs[i] = name, oid
 	}
-	if err := n.Check(st.parsed.Text[:head.QueryAt], func(text string) (list []duckdb.ParameterType, asText bool, err error) {
+	err := n.Check(st.parsed.Text[:head.QueryAt], func(text string) ([]duckdb.ParameterType, bool, error) {
 		planned, err := s.ProbeIn(ctx, text, DialectDuckDB)
 		if err != nil {
 			return nil, false, err
 		}
 		defer planned.Close()
 		return planned.params, planned.asText(), nil
-	}); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
-	err := s.named.Add(n, func() error {
-		if !outcome.Commits(ctx) {
-			return outcome.ErrUserRequest
-		}
-		return nil
-	})
-	return done("PREPARE", 0), err
+	return done("PREPARE", 0), s.named.Add(ctx, n)
 }
 
 // parameterType is the type that PREPARE declares, as DuckDB calls it and as PostgreSQL numbers it.

@@ -223,7 +223,7 @@ func (s *Session) planOnce(ctx context.Context, st *Statement, v *snapshot.View)
 	always := s.replansAlways()
 	if !always {
 		if q := s.takePlan(text, v); q != nil {
-			q.typed, st.meanings = q.typed || st.postgres, q.said
+			q.typed, st.grounds.Relations = q.typed || st.postgres, q.said
 			return q, nil
 		}
 	}
@@ -242,7 +242,7 @@ func (s *Session) planOnce(ctx context.Context, st *Statement, v *snapshot.View)
 	if err != nil {
 		return nil, err
 	}
-	q.Names, q.typed, q.said = q.meanings(v), st.postgres, st.meanings
+	q.Names, q.typed, q.said = q.meanings(v), st.postgres, st.grounds.Relations
 	if q.lasts && !always {
 		q.key = text
 	}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/conform"
-	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/engine/relation"
 	"github.com/csmsql/csmsql/engine/retained"
+	"github.com/csmsql/csmsql/engine/revalidation"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -73,7 +73,7 @@ func (st *Statement) returned(ctx context.Context, v *snapshot.View, written *re
 	}
 	defer plan.close()
 	if !conform.SameTypes(plan.schema, st.schema) {
-		return out, planned.Outdated()
+		return out, revalidation.Outdated()
 	}
 	rows, err := plan.execute(ctx, v, nil)
 	if err != nil {

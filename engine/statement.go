@@ -3,8 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
-	"slices"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -19,8 +17,7 @@ import (
 	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/engine/overdue"
 	"github.com/csmsql/csmsql/engine/part"
-	"github.com/csmsql/csmsql/engine/planned"
-	"github.com/csmsql/csmsql/engine/relation"
+	"github.com/csmsql/csmsql/engine/revalidation"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/workforce"
@@ -43,23 +40,22 @@ type Statement struct {
 	schema    *arrow.Schema
 	origins   []typing.Origin // of schema's columns; nil: of none
 	params    []duckdb.ParameterType
-	inBlock   bool               // may run in a failed transaction block
-	returning *rewrite.Returning // what a writing statement returns of its rows; nil: nothing
-	inner     *Statement         // the query of a DECLARE that has not opened its cursor yet, the statement that EXECUTE runs
-	failed    bool               // its plan is not to be used again
-	unplanned bool               // it needs none, and its parameters are known
-	constant  bool               // its rows need neither DuckDB nor a look for keys
-	written   dialect.Written    // how the user wrote its text
-	meanings  relation.Meanings  // for which its text was written so
-	postgres  bool               // which is PostgreSQL's
-	functions *function.Uses     // whose bodies it has
-	elsewhere *elsewhere         // of a query that a worker runs; nil: it runs here
-	locks     string             // what PostgreSQL calls it if it locks rows
-	parts     *part.Parts        // which run before it, and which it reads
-	part      bool               // it is one
-	args      []any              // of the statement that it is made of, for them
-	nothing   bool               // dialect.NamesNothing, which looks at the whole text
-	planned   *snapshot.View     // what the plan was made for, for its first execution, if that comes at once
+	inBlock   bool                 // may run in a failed transaction block
+	returning *rewrite.Returning   // what a writing statement returns of its rows; nil: nothing
+	inner     *Statement           // the query of a DECLARE that has not opened its cursor yet, the statement that EXECUTE runs
+	failed    bool                 // its plan is not to be used again
+	unplanned bool                 // it needs none, and its parameters are known
+	constant  bool                 // its rows need neither DuckDB nor a look for keys
+	written   dialect.Written      // how the user wrote its text
+	grounds   revalidation.Grounds // for which its text was written so
+	postgres  bool                 // which is PostgreSQL's
+	elsewhere *elsewhere           // of a query that a worker runs; nil: it runs here
+	locks     string               // what PostgreSQL calls it if it locks rows
+	parts     *part.Parts          // which run before it, and which it reads
+	part      bool                 // it is one
+	args      []any                // of the statement that it is made of, for them
+	nothing   bool                 // dialect.NamesNothing, which looks at the whole text
+	planned   *snapshot.View       // what the plan was made for, for its first execution, if that comes at once
 
 	planText  string // from which a dropped plan is made again; empty: it is not dropped
 	used      uint64 // when, of its session's statements
@@ -97,9 +93,19 @@ func (s *Session) ProbeIn(ctx context.Context, sql, in string) (*Statement, erro
 }
 
 func (s *Session) probe(ctx context.Context, read *lex.Text, in string) (*Statement, error) {
+	st := &Statement{session: s}
+	if err := st.prepareText(ctx, read, in); err != nil {
+		return nil, err
+	}
+	return st, nil
+}
+
+// prepareText has the statement be the one of a text.
+func (st *Statement) prepareText(ctx context.Context, read *lex.Text, in string) error {
+	s := st.session
 	ctx, leave, err := s.life.Call(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer leave()
 	if in == "" {
@@ -107,7 +113,7 @@ func (s *Session) probe(ctx context.Context, read *lex.Text, in string) (*Statem
 	}
 	over, err := s.takeTurn(ctx, read.SQL)
 	if err != nil {
-		return nil, s.life.CauseOf(outcome.Ended(ctx, err))
+		return s.life.CauseOf(outcome.Ended(ctx, err))
 	}
 	defer over()
 	users, parsed := dialect.Written{}, (*statement.Statement)(nil)
@@ -117,14 +123,14 @@ func (s *Session) probe(ctx context.Context, read *lex.Text, in string) (*Statem
 	if parsed == nil {
 		done, err := s.parsing(ctx, read)
 		if err != nil {
-			return nil, s.life.CauseOf(outcome.Ended(ctx, err))
+			return s.life.CauseOf(outcome.Ended(ctx, err))
 		}
 		defer done()
 		if read, users, err = dialect.Given(read, in); err != nil {
-			return nil, err
+			return err
 		}
 		if read, users, err = s.sequences.Read(ctx, read, users); err != nil {
-			return nil, err
+			return err
 		}
 		if in != DialectDuckDB {
 			parsed = s.keptText(read.SQL, in)
@@ -134,16 +140,16 @@ func (s *Session) probe(ctx context.Context, read *lex.Text, in string) (*Statem
 		}
 		if parsed == nil {
 			if parsed, err = statement.ParseText(read); err != nil {
-				return nil, users.Place(err)
+				return users.Place(err)
 			}
 		}
 	}
-	st := &Statement{written: users}
+	*st = Statement{session: s, written: users}
 	listens := s.conn.Hear(ctx)
 	err = s.functions().Prepare(ctx, parsed, users, in, func(parsed *statement.Statement, users dialect.Written,
 		uses *function.Uses) error {
-		st = &Statement{session: s, parsed: parsed, written: users, postgres: in == DialectPostgres, functions: uses,
-			nothing: dialect.NamesNothing(parsed)}
+		*st = Statement{session: s, parsed: parsed, written: users, postgres: in == DialectPostgres,
+			nothing: dialect.NamesNothing(parsed), grounds: revalidation.Grounds{Functions: uses}}
 		return st.prepare(ctx)
 	})
 	listens()
@@ -152,19 +158,19 @@ func (s *Session) probe(ctx context.Context, read *lex.Text, in string) (*Statem
 		err = ended
 	}
 	if err != nil {
-		return nil, st.written.Place(s.cause(ctx, err))
+		return st.written.Place(s.cause(ctx, err))
 	}
 	if len(st.parsed.Text) > dialect.TreeMax {
 		st.parsed.Tree = nil // it may be a hundred times the text
 	}
 	if err := st.charge(); err != nil {
 		st.close()
-		return nil, err
+		return err
 	}
 	if st.plan != nil || st.inner != nil {
 		s.statements[st] = struct{}{}
 	}
-	return st, nil
+	return nil
 }
 
 // Fail makes an open transaction block a failed one: PostgreSQL's clients rely on it. The server between the session
@@ -304,12 +310,13 @@ func (st *Statement) Execute(ctx context.Context, args []any) (*Rows, error) {
 	rows, err := st.execute(ctx, args)
 	listens()
 	if err != nil {
-		err = st.written.Place(s.cause(ctx, err))
+		err = s.cause(ctx, err)
 		done()
 		return nil, err
 	}
 	rows.session = s
-	rows.causeOf = func(err error) error { return st.written.Place(s.cause(ctx, err)) }
+	written := st.written // it may be prepared again meanwhile
+	rows.causeOf = func(err error) error { return written.Place(s.cause(ctx, err)) }
 	if rows.fetch == nil { // many do not close a result without rows
 		done()
 		return rows, nil
@@ -334,7 +341,7 @@ func (st *Statement) execute(ctx context.Context, args []any) (*Rows, error) {
 	}
 	args, err := st.arguments(args)
 	if err != nil {
-		return nil, err
+		return nil, st.written.Place(err)
 	}
 	st.touch()
 	st.makeRoom()
@@ -342,17 +349,9 @@ func (st *Statement) execute(ctx context.Context, args []any) (*Rows, error) {
 		s.block.executed, s.block.sole = s.block.executed+1, nil
 		s.block.sees()
 	}
-	if err = s.refuseWrite(ctx, st); err == nil {
-		err = s.Unchanged(ctx, st.functions)
-	}
 	var rows *Rows
-	if err == nil {
-		rows, err = st.run(ctx, args)
-	}
-	if errors.Is(err, planned.ErrMeaning) {
-		if err = st.prepareAgain(ctx); err == nil {
-			rows, err = st.run(ctx, args)
-		}
+	if err = s.refuseWrite(ctx, st); err == nil {
+		rows, err = st.runRevalidated(ctx, args)
 	}
 	if err != nil {
 		st.failed = true
@@ -449,38 +448,8 @@ func (st *Statement) typed(ctx context.Context, v *snapshot.View) (err error) {
 	}
 	names := st.session.relations(v)
 	st.parsed, st.written, err = st.written.Typed(st.parsed, names.Find)
-	st.meanings = append(st.meanings, names.Meanings()...)
+	st.grounds.Relations = append(st.grounds.Relations, names.Meanings()...)
 	return err
-}
-
-// means is planned.OtherTypes if the statement's text was written for other types than those that are there in v.
-func (st *Statement) means(v *snapshot.View) error {
-	if st.part || len(st.meanings) == 0 || st.meanings.Hold(st.session.relations(v)) {
-		return nil // of a part it is the whole statement's
-	}
-	return planned.OtherTypes()
-}
-
-// prepareAgain has another statement run, which means what the user's text does by now.
-func (st *Statement) prepareAgain(ctx context.Context) error {
-	now, err := st.session.probe(ctx, lex.Client.Text(st.written.Original(st.parsed.Text)), DialectPostgres)
-	if err != nil {
-		return err
-	}
-	if !slices.Equal(now.params, st.params) || !now.schema.Equal(st.schema) {
-		now.close()
-		return planned.Outdated()
-	}
-	if st.inner != nil {
-		st.inner.close()
-	}
-	st.inner, st.run = now, func(ctx context.Context, args []any) (*Rows, error) {
-		now.touch()
-		rows, err := now.run(ctx, args)
-		now.failed = now.failed || err != nil
-		return rows, err
-	}
-	return nil
 }
 
 // nameTypes has a statement of which more is kept than a plan name the users' types by their numbers.
@@ -530,7 +499,7 @@ func (st *Statement) replan(ctx context.Context) (v *snapshot.View, err error) {
 		}
 	}()
 	fresh := st.plan != nil && st.plan.fresh(v)
-	if !fresh || !atOnce && st.meanings.Own() {
+	if !fresh || !atOnce && st.grounds.Relations.Own() {
 		err = st.means(v)
 	}
 	if fresh || err != nil {
@@ -574,7 +543,7 @@ func (st *Statement) readOnce(ctx context.Context, args []any) (*Rows, error) {
 	}
 	defer v.Release()
 	if st.schema != nil && !st.plan.schema.Equal(st.schema) {
-		return nil, planned.Outdated()
+		return nil, revalidation.Outdated()
 	}
 	started := time.Now()
 	st.session.noticeAge(v)

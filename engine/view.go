@@ -32,7 +32,7 @@ func (st *Statement) createView(ctx context.Context, head *statement.CreateView)
 	switch reads, err := st.readsTemporary(ctx, head); {
 	case err != nil:
 		return nil, err
-	case reads && st.functions == nil:
+	case reads && st.grounds.Functions == nil:
 		return st.createTemporaryView(ctx, head)
 	}
 	s := st.session
@@ -43,7 +43,7 @@ func (st *Statement) createView(ctx context.Context, head *statement.CreateView)
 		}
 		schema, err := st.viewSchema(ctx, head, v)
 		if err == nil {
-			schema, err = st.functions.Keep(ctx, tx, s.viewTexts(v), schema)
+			schema, err = st.grounds.Functions.Keep(ctx, tx, s.viewTexts(v), schema)
 		}
 		if err != nil {
 			return err

@@ -68,16 +68,3 @@ func (s Session) inline(ctx context.Context, parsed *statement.Statement, users 
 	}
 	return Host{View: v, Own: own, Dialect: of, Read: s.Read}.Statement(ctx, parsed, users)
 }
-
-// Unchanged is an error if functions are others by now (FN2).
-func (s Session) Unchanged(ctx context.Context, of *Uses) error {
-	if of == nil {
-		return nil
-	}
-	v, err := s.Pin(ctx)
-	if err != nil {
-		return err
-	}
-	defer v.Release()
-	return of.Check(v.Contents)
-}

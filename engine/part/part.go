@@ -10,8 +10,8 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/hugetable"
-	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/engine/retained"
+	"github.com/csmsql/csmsql/engine/revalidation"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/duckdb/normal"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -153,7 +153,7 @@ func (l *Parts) Run(args []any, run func(p *Part, args []any) error) error {
 		now := p.Rows.List[0].Schema()
 		for i, f := range normal.Schema(p.scan.Schema).Fields() {
 			if now.NumFields() <= i || !arrow.TypeEqual(f.Type, now.Field(i).Type) {
-				return planned.Outdated()
+				return revalidation.Outdated()
 			}
 		}
 	}

@@ -2,11 +2,13 @@ package prepared
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -59,14 +61,14 @@ func (r *Registry) Refuse(name string) error {
 	return nil
 }
 
-// Add keeps one that PREPARE made, unless kept says that its statement has failed.
-func (r *Registry) Add(n *Statement, kept func() error) error {
+// Add keeps one that PREPARE made, unless that was given up.
+func (r *Registry) Add(ctx context.Context, n *Statement) error {
 	if err := r.Take(account.Statement, n.Bytes()); err != nil {
 		return err
 	}
-	if err := kept(); err != nil {
+	if !outcome.Commits(ctx) {
 		r.Give(account.Statement, n.Bytes())
-		return err
+		return outcome.ErrUserRequest
 	}
 	if r.made == nil {
 		r.made = map[string]*Statement{}

@@ -6,8 +6,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/csmsql/csmsql/engine/function"
 	"github.com/csmsql/csmsql/engine/relation"
+	"github.com/csmsql/csmsql/engine/revalidation"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -32,9 +32,8 @@ type Statement struct {
 	Declared   int      // how many of them PREPARE said the type of
 	Names      []string // of the parameters, if they have names
 
-	Functions *function.Uses    // whose bodies it has
-	Meanings  relation.Meanings // for which its text was written so
-	In        string            // the dialect of Source
+	In      string               // the dialect of Source
+	Grounds revalidation.Grounds // of Query
 }
 
 // Protocol are those that a session's client named itself, through the protocol that the session does not see.

@@ -1,10 +1,8 @@
 package frontend
 
 import (
-	"cmp"
 	"context"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +10,6 @@ import (
 
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/outcome"
-	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/wire"
 )
 
@@ -25,8 +22,6 @@ type prepared struct {
 	parameters []uint32
 	fields     *arrow.Schema
 	since      time.Time
-	in         string   // the dialect of sql
-	declared   []uint32 // what its client said of parameters
 }
 
 // Parameters implements wire.Statement.
@@ -77,9 +72,6 @@ func (p *prepared) execute(ctx context.Context, args []wire.Value) (*engine.Rows
 		return nil, err
 	}
 	values, err := engineValues(args)
-	if err == nil {
-		err = p.refresh(ctx)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -93,28 +85,6 @@ func (p *prepared) execute(ctx context.Context, args []wire.Value) (*engine.Rows
 		p.session.report()
 	}
 	return rows, nil
-}
-
-// refresh prepares the statement again when functions that it calls have changed, as PostgreSQL does. It is an error if
-// its parameters or columns are no longer those described to the client. Few drivers would do it themselves.
-func (p *prepared) refresh(ctx context.Context) error {
-	s := p.session
-	changed := s.engine.Unchanged(ctx, p.engine.Named().Functions)
-	if changed == nil {
-		return nil
-	}
-	now, parameters, rewritten, err := s.plan(ctx, lex.Client.Text(p.sql), p.in, p.declared)
-	if err != nil {
-		return err
-	}
-	was, is := p.engine.Schema(), now.Schema()
-	if !slices.Equal(parameters, p.parameters) || (was == nil) != (is == nil) || was != nil && !was.Equal(is) {
-		s.engine.Fail()
-		return cmp.Or(now.Close(), changed)
-	}
-	err = p.engine.Close()
-	p.engine, p.changed = now, rewritten
-	return err
 }
 
 // after does what a statement without rows means for the protocol's side of the session.

@@ -1,7 +1,6 @@
 package frontend
 
 import (
-	"cmp"
 	"context"
 	"sync/atomic"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/sql/lex"
-	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/statement"
 	"github.com/csmsql/csmsql/wire"
 	"github.com/csmsql/csmsql/wire/pgcopy"
@@ -115,11 +113,9 @@ func (s *session) prepare(ctx context.Context, text *lex.Text, in string, declar
 		s.backend.failed.Add(1)
 		return nil, err
 	}
-	st := &prepared{session: s, engine: inner, sql: text.SQL, changed: changed, fields: withOrigins(inner.Schema(), inner.Origins()), parameters: parameters, since: time.Now()}
-	if st.in, st.declared = in, declared; in == "" && inner.Named().Functions != nil {
-		if st.in, err = s.engine.Setting(setting.Dialect); err != nil {
-			return nil, cmp.Or(inner.Close(), err)
-		}
+	st := &prepared{
+		session: s, engine: inner, sql: text.SQL, changed: changed, parameters: parameters, since: time.Now(),
+		fields: withOrigins(inner.Schema(), inner.Origins()),
 	}
 	head := inner.Copy()
 	if head == nil {
