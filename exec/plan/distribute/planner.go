@@ -75,6 +75,11 @@ func (s *Settings) local(scans []plan.Scan, placement Placement) string {
 	var rows, bytes int64
 	elsewhere := false
 	for i := range scans {
+		if slices.ContainsFunc(scans[i].Relation.Columns, func(c plan.Column) bool {
+			return strings.HasPrefix(c.Mark, plan.OpaqueMark)
+		}) {
+			return "results show a type of a table as another one" // and stages would (D5)
+		}
 		l := placement.Layout(scans[i].Relation)
 		if l == nil {
 			continue
