@@ -26,6 +26,7 @@ import (
 	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/reference"
 	"github.com/csmsql/csmsql/engine/refresh"
+	"github.com/csmsql/csmsql/engine/relation"
 	"github.com/csmsql/csmsql/engine/sequence"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/template"
@@ -408,8 +409,8 @@ func (st *Statement) truncate(ctx context.Context, head *statement.Truncate) (*R
 	return done("TRUNCATE TABLE", 0), err
 }
 
-// asStored are the columns of a table of the query's rows. An ENUM is an error: as text it would order in another way and
-// take every word.
+// asStored are the columns of a table of the query's rows. An ENUM is an error: as text it would order in another way
+// and take every word.
 func (st *Statement) asStored(ctx context.Context, head *statement.CreateTableAs, in dialect.Source,
 	v *snapshot.View) (*arrow.Schema, error) {
 	q, s := st.plan, st.session
@@ -429,7 +430,7 @@ func (st *Statement) asStored(ctx context.Context, head *statement.CreateTableAs
 	}
 	defer q.close()
 	origins := typing.Origins(head.Query, in.Tree, s.relations(v).Find)
-	return columntype.Stored(q.schema, q.Duck.Stored, func(i int) bool { return i < len(origins) && origins[i].Table != 0 }, head.Columns)
+	return columntype.Stored(q.schema, q.Duck.Stored, relation.Opaque(v.Contents, origins), head.Columns)
 }
 
 // drop is DROP; what goes with what is named says package dependency.

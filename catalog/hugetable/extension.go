@@ -15,7 +15,7 @@ func stored(a arrow.Array) arrow.Array {
 		return a
 	}
 	defer a.Release()
-	data := retyped(a.Data(), t)
+	data := descriptor.Retyped(a.Data(), t)
 	defer data.Release()
 	return array.MakeFromData(data)
 }
@@ -47,19 +47,4 @@ func storedFields(fields []arrow.Field) []arrow.Field {
 func storedField(f arrow.Field) arrow.Field {
 	f.Type = storedType(f.Type)
 	return f
-}
-
-// retyped is the same bytes under another type. The caller releases it.
-func retyped(d arrow.ArrayData, t arrow.DataType) arrow.ArrayData {
-	if len(d.Children()) == 0 && descriptor.Storage(t).ID() == arrow.DICTIONARY {
-		d.Retain()
-		return d
-	}
-	types := descriptor.ChildTypes(t)
-	children := make([]arrow.ArrayData, len(d.Children()))
-	for i, c := range d.Children() {
-		children[i] = retyped(c, types[i])
-		defer children[i].Release()
-	}
-	return array.NewData(t, d.Len(), d.Buffers(), children, d.NullN(), d.Offset())
 }

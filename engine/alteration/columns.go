@@ -127,7 +127,8 @@ func (a *alteration) setType(ctx context.Context, c *column, action statement.Ac
 	}
 	for _, k := range a.checks {
 		if k.Unique() && slices.Contains(k.Columns, c.Name) && ingest.CanHash(f) != nil {
-			return sqlerror.New("0A000", "%s of column %q is not supported: its type is %s", k.Words(), c.Name, normal.TypeName(f))
+			return sqlerror.New("0A000", "%s of column %q is not supported: its type is %s",
+				k.Words(), c.Name, normal.TypeName(f))
 		}
 	}
 	name, err := columntype.SQL(f)

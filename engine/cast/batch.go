@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
-	"github.com/csmsql/csmsql/engine/conform"
+	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/duckdb/normal"
@@ -68,7 +68,7 @@ func scannable(ctx context.Context, batch arrow.RecordBatch) (arrow.RecordBatch,
 		defer copied.Release()
 		f.Name, f.Type, f.Nullable = fmt.Sprintf("c%d", i), copied.DataType(), true
 		fields[i] = withoutJSON(f)
-		data := conform.Retyped(copied.Data(), fields[i].Type)
+		data := descriptor.Retyped(copied.Data(), fields[i].Type)
 		columns[i] = array.MakeFromData(data)
 		data.Release()
 		defer columns[i].Release()

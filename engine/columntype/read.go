@@ -157,7 +157,9 @@ const allFields = 0x7FFF
 const microseconds = 6
 
 func timeType(text, last string, numbers []int) (Type, error) {
-	duck := map[string]string{"time": "TIME", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMP WITH TIME ZONE", "timetz": "TIME WITH TIME ZONE"}[last]
+	duck := map[string]string{
+		"time": "TIME", "timetz": "TIME WITH TIME ZONE", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMP WITH TIME ZONE",
+	}[last]
 	if len(numbers) == 0 || numbers[0] == microseconds {
 		return Type{DuckDB: duck}, nil
 	}

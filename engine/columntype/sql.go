@@ -34,7 +34,10 @@ func inner(f arrow.Field) (string, error) {
 			return "JSON", nil
 		}
 		if known := opaque[opaqueName(f)]; known != "" && normal.IsOpaque(f) {
-			return known, normal.CheckMarks(f)
+			if err := normal.CheckMarks(f); err != nil { // of a Go program's
+				return "", sqlerror.New("0A000", "%v", err)
+			}
+			return known, nil
 		}
 		return "", sqlerror.New("0A000", "columns of type %s cannot be stored", opaqueName(f))
 	}

@@ -17,8 +17,8 @@ func Alike(stored *arrow.Schema) bool {
 }
 
 // Stored are the columns of a table of a result: those of types that it shows as others are as DuckDB says of the
-// table. HUGEINT, which every sum is, becomes decimals, but if the column is a table's that declared it. An ENUM that is no
-// user-defined type is an error; called are the names that the table gives its first columns.
+// table. HUGEINT, which every sum is, becomes decimals, but if the column is a table's that declared it. An ENUM that is
+// no user-defined type is an error; called are the names that the table gives its first columns.
 func Stored(result *arrow.Schema, stored func(hugeint bool) (*arrow.Schema, error), declared func(column int) bool,
 	called []string) (*arrow.Schema, error) {
 	decimals, err := stored(false)

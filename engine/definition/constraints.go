@@ -248,7 +248,8 @@ func keepable(k constraint.Constraint, schema *arrow.Schema) error {
 	}
 	for _, name := range k.Columns {
 		if f := schema.Field(ingest.Index(schema, name)); ingest.CanHash(f) != nil {
-			return sqlerror.New("0A000", "%s of column %q is not supported: its type is %s", k.Words(), f.Name, normal.TypeName(f))
+			return sqlerror.New("0A000", "%s of column %q is not supported: its type is %s",
+				k.Words(), f.Name, normal.TypeName(f))
 		}
 	}
 	return nil

@@ -16,7 +16,6 @@ import (
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
-	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/ipcframe"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/duckdb/normal"
@@ -168,7 +167,7 @@ func storageBatch(batch arrow.RecordBatch, storage *arrow.Schema) arrow.RecordBa
 	defer batch.Release()
 	columns := make([]arrow.Array, batch.NumCols())
 	for i := range columns {
-		data := conform.Retyped(batch.Column(i).Data(), storage.Field(i).Type)
+		data := descriptor.Retyped(batch.Column(i).Data(), storage.Field(i).Type)
 		columns[i] = array.MakeFromData(data)
 		data.Release()
 		defer columns[i].Release()

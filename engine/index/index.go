@@ -264,7 +264,8 @@ func kind(f arrow.Field) string {
 // fits is an error unless rows can be found by a column.
 func fits(f arrow.Field, class, words string) *sqlerror.Error {
 	if ingest.CanHash(f) != nil {
-		return sqlerror.New("0A000", "%s of column %q is not supported: its type is %s", words, f.Name, normal.TypeName(f))
+		return sqlerror.New("0A000", "%s of column %q is not supported: its type is %s",
+			words, f.Name, normal.TypeName(f))
 	}
 	if class == "" {
 		return nil

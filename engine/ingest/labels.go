@@ -12,8 +12,8 @@ import (
 
 // Labels come as text, or as dictionaries of it, and are stored as the codes that they have in their type; bytes are
 // codes already, of chunks that are rewritten. Types that results show as others (exec/duckdb/normal) come as those,
-// and are stored as DuckDB has them. Both are done before anything else is done to the rows, so that a hash and a key see
-// what chunks have.
+// and are stored as DuckDB has them. Both are done before anything else is done to the rows, so that a hash and a key
+// see what chunks have.
 
 // Coded is an array as it is stored in a column. The caller releases it.
 func Coded(a arrow.Array, f arrow.Field) (arrow.Array, error) {

@@ -157,6 +157,19 @@ var postgresArrays = map[uint32]uint32{
 	OIDTimeTZ: 1270, OIDVarbit: 1563,
 }
 
+// Opaque reports of a result's columns, by where they come from, whether they are a table's whose type results show as
+// another one. A view's column is none: it may be a sum.
+func Opaque(contents *catalog.Contents, origins []typing.Origin) func(column int) bool {
+	return func(column int) bool {
+		if column >= len(origins) || origins[column].Table < pgcatalog.FirstOID {
+			return false
+		}
+		o := origins[column]
+		version, ok := contents.TableOf(catalog.TableID(o.Table-pgcatalog.FirstOID), catalog.TableName{})
+		return ok && normal.IsOpaque(version.Table().Columns.Field(int(o.Column)-1))
+	}
+}
+
 // opaqueTypes are those of DuckDB's types that Arrow lacks.
 var opaqueTypes = map[string]uint32{
 	"hugeint": OIDNumeric, "uhugeint": OIDNumeric, "bignum": OIDNumeric, "time_tz": OIDTimeTZ, "bit": OIDVarbit,

@@ -43,7 +43,7 @@ func (s *Scan) checkColumn(f arrow.Field, column arrow.Array, rows int64) error 
 		if err := checkData(d, true); err != nil {
 			return named(f, err)
 		}
-		return named(f, normal.CheckValues(column, f))
+		return named(f, normal.CheckValues(d, f))
 	}
 	if dictionary, ok := d.DataType().(*arrow.DictionaryType); ok {
 		if index := dictionary.IndexType.ID(); index != arrow.UINT8 {

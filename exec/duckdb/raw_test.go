@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/exec/duckdb/normal"
@@ -41,7 +42,7 @@ func TestRawAgain(t *testing.T) {
 			for _, b := range oddSlices(t, batches) {
 				v, err := normal.Raw(offHeap, b.Column(1), schema.Field(1))
 				require.NoError(t, err)
-				require.NoError(t, normal.CheckValues(v, schema.Field(1)))
+				require.NoError(t, normal.CheckValues(v.Data(), schema.Field(1)))
 				again, err := normal.Raw(offHeap, v, schema.Field(1))
 				require.NoError(t, err)
 				raw = append(raw, array.NewRecordBatch(schema, []arrow.Array{b.Column(0), again}, b.NumRows()))
@@ -61,6 +62,9 @@ func TestRawAgain(t *testing.T) {
 		})
 	}
 }
+
+// oneOf are the offsets of a list of one value.
+var oneOf = memory.NewBufferBytes(arrow.Int32Traits.CastToBytes([]int32{0, 1}))
 
 // Texts that are none of DuckDB's are errors, and bytes that DuckDB must not see are found.
 func TestRawOfNothingOfTheKind(t *testing.T) {
@@ -90,7 +94,10 @@ func TestRawOfNothingOfTheKind(t *testing.T) {
 			b := array.NewBinaryBuilder(offHeap, arrow.BinaryTypes.Binary)
 			b.Append(bytes)
 			a := b.NewArray()
-			require.Error(t, normal.CheckValues(a, schema.Field(0)), "%s: %v", name, bytes)
+			require.Error(t, normal.CheckValues(a.Data(), schema.Field(0)), "%s: %v", name, bytes)
+			list := array.NewData(arrow.ListOfField(schema.Field(0)), 1, []*memory.Buffer{nil, oneOf}, []arrow.ArrayData{a.Data()}, 0, 0)
+			require.Error(t, normal.CheckValues(list, arrow.Field{Name: "l", Type: list.DataType()}), "in a list")
+			list.Release()
 			a.Release()
 			b.Release()
 		}

@@ -59,7 +59,7 @@ var allowed = map[string][]string{
 	"engine/follow":        {"engine/account", "engine/snapshot", "catalog", "sql/statement"},
 	"engine/upkeep":        {"engine/columntype", "engine/compaction", "engine/constraint", "engine/custody", "engine/facts", "engine/ingest", "engine/lineage", "engine/member", "engine/order", "engine/placement", "engine/reader", "catalog", "cluster/noderpc", "exec/duckdb", "memregion", "queries/dbgen", "sql/statement"},
 	"engine/conform":       {"catalog"},
-	"engine/cast":          {"engine/calling", "engine/columntype", "engine/conform", "engine/ingest", "exec/duckdb", "sql/dialect", "sql/literal", "sql/statement"},
+	"engine/cast":          {"engine/calling", "engine/columntype", "engine/ingest", "catalog/descriptor", "exec/duckdb", "sql/dialect", "sql/literal", "sql/statement"},
 	"engine/constantrows":  {"engine/cast", "engine/columntype", "engine/ingest", "engine/sequence", "exec/duckdb", "sql/statement"},
 	"engine/gathering":     {"engine/constantrows", "engine/upkeep", "catalog"},
 	"engine/files":         {"engine/cast", "engine/columntype", "engine/compressed", "engine/conform", "engine/ingest", "engine/ipcframe", "catalog", "cluster/noderpc", "exec/duckdb", "sql/dialect", "sql/literal", "sql/statement"},

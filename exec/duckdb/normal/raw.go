@@ -249,17 +249,24 @@ func withRaw(raw, normal arrow.Field, hugeint bool) arrow.Field {
 	return normal
 }
 
-// CheckValues finds a value of a raw array that DuckDB would trust and must not: it reads past the end of a bit string
-// that says of itself that it skips more bits than it has.
-func CheckValues(a arrow.Array, f arrow.Field) error {
-	shortest := map[string]int{"bit": 2, "bignum": 4}[opaqueName(f)]
-	values, ok := a.(interface{ Value(int) []byte })
-	if shortest == 0 || !ok {
+// CheckValues finds a value of a raw array, or in it, that DuckDB would trust and must not: it reads past the end of a
+// bit string that says of itself that it skips more bits than it has.
+func CheckValues(d arrow.ArrayData, f arrow.Field) error {
+	name := opaqueName(f)
+	if shortest := map[string]int{"bit": 2, "bignum": 4}[name]; shortest > 0 {
+		a := array.MakeFromData(d)
+		defer a.Release()
+		values, ok := a.(interface{ Value(int) []byte })
+		for i := range a.Len() {
+			if a.IsValid(i) && (!ok || len(values.Value(i)) < shortest || name == "bit" && values.Value(i)[0] > 7) {
+				return fmt.Errorf("row %d is no %s", i, name)
+			}
+		}
 		return nil
 	}
-	for i := range a.Len() {
-		if b := values.Value(i); a.IsValid(i) && (len(b) < shortest || shortest == 2 && b[0] > 7) {
-			return fmt.Errorf("row %d is no %s", i, opaqueName(f))
+	for i, child := range childFields(f.Type) {
+		if err := CheckValues(d.Children()[i], child); err != nil {
+			return err
 		}
 	}
 	return nil

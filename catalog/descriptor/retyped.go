@@ -1,10 +1,8 @@
-package conform
+package descriptor
 
 import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-
-	"github.com/csmsql/csmsql/catalog/descriptor"
 )
 
 // Retyped shows the same buffers under a type of the same layout. The caller releases it.
@@ -13,7 +11,7 @@ func Retyped(d arrow.ArrayData, want arrow.DataType) arrow.ArrayData {
 		d.Retain()
 		return d
 	}
-	types := descriptor.ChildTypes(want)
+	types := ChildTypes(want)
 	children := make([]arrow.ArrayData, len(d.Children()))
 	for i, c := range d.Children() {
 		children[i] = Retyped(c, types[i])
