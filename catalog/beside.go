@@ -9,9 +9,7 @@ import (
 const noteBytes = 64
 
 // SavepointBytes estimates what a savepoint takes in memory beside what the transaction is now.
-func (t *Transaction) SavepointBytes() int64 {
-	return noteBytes * int64(len(t.relation)+len(t.schema))
-}
+func (t *Transaction) SavepointBytes() int64 { return noteBytes * int64(len(t.relation)+len(t.schema)) }
 
 // KeptBeside estimates what the transaction keeps in memory as it was at one savepoint, and not at an earlier one; nil
 // is now, or before its first change. It looks at what has changed between them.

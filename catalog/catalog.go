@@ -15,7 +15,10 @@ import (
 	"github.com/csmsql/csmsql/catalog/internal/format"
 	"github.com/csmsql/csmsql/catalog/internal/horizon"
 	"github.com/csmsql/csmsql/catalog/internal/keys"
+	"github.com/csmsql/csmsql/catalog/internal/notes"
+	"github.com/csmsql/csmsql/catalog/internal/numbers"
 	"github.com/csmsql/csmsql/catalog/internal/pages"
+	"github.com/csmsql/csmsql/catalog/internal/waiting"
 	"github.com/csmsql/csmsql/catalog/record"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
@@ -42,19 +45,18 @@ type Catalog struct {
 		since    Revision        // guarded by reporting; from which revision on it is there
 	}
 
-	retiring   sync.Mutex    // held while the lender is asked to retire extents; above mu
-	queue      queue         // of commits
-	groups     tally.Sizes   // how many transactions were committed together
-	committing chan struct{} // holds a token while a commit is under way; above mu
-	commits    uint64        // guarded by committing; makes commit tokens differ
-	broken     error         // guarded by committing; of a node that is alone: an outcome that is not known ends all commits
-	doubted    *commit       // guarded by committing; its outcome is not known yet
-	following  atomic.Bool   // the store's watch runs
+	retiring   sync.Mutex             // held while the lender is asked to retire extents; above mu
+	queue      waiting.Line[*request] // of commits and notes
+	groups     tally.Sizes            // how many transactions were committed together
+	committing chan struct{}          // holds a token while a commit is under way; above mu
+	commits    uint64                 // guarded by committing; makes commit tokens differ
+	broken     error                  // guarded by committing; of a node that is alone: an outcome that is not known ends all commits
+	doubted    *commit                // guarded by committing; its outcome is not known yet
+	following  atomic.Bool            // the store's watch runs
+	noted      notes.Book             // guarded by committing; rows that are on record only
+	unsealed   atomic.Bool            // written under committing: there are such rows
 
-	identities struct {
-		sync.Mutex
-		next, end uint64
-	}
+	identities numbers.Numbers
 
 	mu ledger
 }
@@ -66,9 +68,9 @@ type ledger struct {
 	current   *state
 	leases    map[LeaseID]*lease
 	nextLease LeaseID
-	domains   map[coherence.Domain]int    // leases per domain
-	living    chain                       // states that are current or leased
-	pinned    map[coherence.Domain]*chain // those of them that are pinned for a domain
+	domains   map[coherence.Domain]int     // leases per domain
+	living    states                       // states that are current or leased
+	pinned    map[coherence.Domain]*states // those of them that are pinned for a domain
 	pages     map[PageID]*pageState
 	shared    map[ExtentID]int  // extents in more than one living page: in how many (K3)
 	garbage   []garbage         // dead pages that are still in the store
@@ -128,10 +130,11 @@ func Open(ctx context.Context, st Store, lender Lender, options Options) (*Catal
 		store: st, stored: pages.Of(st), lender: lender, options: options,
 		reports: make(chan struct{}, 1), committing: make(chan struct{}, 1),
 	}
+	c.identities.Store, c.noted.Store, c.noted.Boot = st, st, options.Boot
 	c.source = hugetable.NewSource(c, options.CacheBytes)
 	c.mu.leases = map[LeaseID]*lease{}
 	c.mu.domains = map[coherence.Domain]int{}
-	c.mu.pinned = map[coherence.Domain]*chain{}
+	c.mu.pinned = map[coherence.Domain]*states{}
 	c.mu.pages = map[PageID]*pageState{}
 	c.mu.shared = map[ExtentID]int{}
 	c.mu.regions = map[memregion.RegionID]*RegionRecord{}
@@ -149,6 +152,7 @@ func Open(ctx context.Context, st Store, lender Lender, options Options) (*Catal
 	if err != nil {
 		return nil, fmt.Errorf("open catalog: %w", err)
 	}
+	c.noted.Restored = !c.unsealed.Load()
 	c.mu.Lock()
 	c.mu.regions, c.mu.members, c.mu.applied = found.regions, found.members, found.revision
 	marks := horizon.Marks{}
@@ -232,6 +236,10 @@ func (r *reading) item(item store.Item) error {
 		}
 		r.names[TableName{Schema: schema, Name: name}] = item.Revision
 	case keys.TablePrefix:
+		if _, is := keys.ParseNote(item.Key); is {
+			r.catalog.unsealed.Store(true)
+			return nil
+		}
 		v, err := hugetable.Decode(item.Value, r.catalog.source)
 		if err != nil {
 			return err
@@ -356,38 +364,11 @@ func (c *Catalog) log(message string, err error) {
 	}
 }
 
-// newIdentity hands out table and region numbers; a block of them is put on record at a time. Numbers of a block that a
-// dead process did not use are lost, which costs nothing.
+// newIdentity is a new table's, region's, view's, type's or counter's number.
 func (c *Catalog) newIdentity(ctx context.Context) (uint64, error) {
-	c.identities.Lock()
-	defer c.identities.Unlock()
-	for c.identities.next == c.identities.end {
-		if err := c.reserveIdentities(ctx); err != nil && !isConflict(err) { // another node was faster
-			return 0, fmt.Errorf("reserve identities: %w", err)
-		}
+	id, err := c.identities.Next(ctx)
+	if errors.Is(err, numbers.ErrDamaged) {
+		err = damaged("counter", err)
 	}
-	id := c.identities.next
-	c.identities.next++
-	return id, nil
-}
-
-// reserveIdentities requires identities.
-func (c *Catalog) reserveIdentities(ctx context.Context) error {
-	item, _, err := c.store.Get(ctx, keys.Identity)
-	if err != nil {
-		return err
-	}
-	first, err := decodeCounter(item.Value)
-	if err != nil {
-		return err
-	}
-	first = max(first, 1)
-	_, err = c.store.Commit(ctx, store.Transaction{
-		Compares: []store.Compare{unchanged(keys.Identity, item.Revision)},
-		Puts:     []store.Item{{Key: keys.Identity, Value: record.EncodeNext(first + identityBlock)}},
-	})
-	if err == nil {
-		c.identities.next, c.identities.end = first, first+identityBlock
-	}
-	return err
+	return id, err
 }

@@ -26,38 +26,38 @@ func versionOf(t *testing.T, name string) *TableVersion {
 func TestAChainKeepsWhatItsStatesHave(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 1))
 	for range 50 {
-		var c chain
+		var c states
 		kept := map[*TableVersion]bool{}
 		contents := newContents()
 		for range 300 {
-			if n := len(c.states); n == 0 || random.IntN(2) == 0 {
+			if n := len(c.States); n == 0 || random.IntN(2) == 0 {
 				contents = changed(t, random, contents)
-				for _, v := range c.add(&state{contents: contents}) {
+				for _, v := range c.Add(&state{contents: contents}) {
 					require.False(t, kept[v], "it came before")
 					kept[v] = true
 				}
 			} else {
-				for _, v := range c.remove(c.states[random.IntN(n)]) {
+				for _, v := range c.Remove(c.States[random.IntN(n)]) {
 					require.True(t, kept[v], "it is gone already")
 					delete(kept, v)
 				}
 			}
 			want := map[*TableVersion]bool{}
-			for _, s := range c.states {
+			for _, s := range c.States {
 				for _, v := range s.contents.Tables() {
 					want[v] = true
 				}
 			}
 			require.Equal(t, want, kept)
 		}
-		for len(c.states) > 0 {
-			for _, v := range c.remove(c.states[0]) {
+		for len(c.States) > 0 {
+			for _, v := range c.Remove(c.States[0]) {
 				delete(kept, v)
 			}
 		}
 		require.Empty(t, kept)
-		require.Empty(t, c.last)
-		require.Nil(t, c.remove(&state{contents: contents}), "which it never had")
+		require.Zero(t, c.HandsOn())
+		require.Nil(t, c.Remove(&state{contents: contents}), "which it never had")
 	}
 }
 
@@ -82,20 +82,20 @@ func TestAChainLooksAtWhatChangesAlone(t *testing.T) {
 		name := fmt.Sprint("t", i)
 		contents.setTable(TableName{Schema: "public", Name: name}, tableEntry{version: versionOf(t, name)})
 	}
-	var c chain
+	var c states
 	first := &state{contents: contents}
-	c.add(first)
-	before := c.looked
+	c.Add(first)
+	before := c.Looked
 	for range 10 {
-		next := c.states[len(c.states)-1].contents.clone()
+		next := c.States[len(c.States)-1].contents.clone()
 		next.setTable(TableName{Schema: "public", Name: "t7"}, tableEntry{version: versionOf(t, "t7")})
-		c.add(&state{contents: next})
+		c.Add(&state{contents: next})
 	}
-	for len(c.states) > 2 {
-		c.remove(c.states[1])
+	for len(c.States) > 2 {
+		c.Remove(c.States[1])
 	}
-	require.Len(t, c.remove(c.states[1]), 1)
-	require.Less(t, c.looked-before, 60)
+	require.Len(t, c.Remove(c.States[1]), 1)
+	require.Less(t, c.Looked-before, 60)
 }
 
 // Names that are the same without regard to case are found beside each other.

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,17 +35,9 @@ type commit struct {
 // those that cannot be committed leave the group.
 func (g *group) prepare(ctx context.Context) (*commit, error) {
 	c := g.catalog
-	if c.broken != nil {
-		return nil, fmt.Errorf("an earlier commit left the catalog in doubt; restart the server: %w", c.broken)
-	}
-	if err := c.settleDoubt(ctx); err != nil {
+	current, err := c.usable(ctx)
+	if err != nil {
 		return nil, err
-	}
-	c.mu.Lock()
-	closed, current := c.mu.closed, c.mu.current.contents
-	c.mu.Unlock()
-	if closed {
-		return nil, ErrClosed
 	}
 	w := &commit{
 		catalog: c, group: g, current: current, next: current.clone(),
@@ -61,8 +54,24 @@ func (g *group) prepare(ctx context.Context) (*commit, error) {
 			return nil, err
 		}
 	}
-	w.forget()
+	w.write.Forget()
 	return w, nil
+}
+
+// usable gives what is current, if anything may be committed. Requires: committing.
+func (c *Catalog) usable(ctx context.Context) (current *Contents, err error) {
+	if c.broken != nil {
+		return nil, fmt.Errorf("an earlier commit left the catalog in doubt; restart the server: %w", c.broken)
+	}
+	if err := cmp.Or(ctx.Err(), c.settleDoubt(ctx)); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.closed {
+		return nil, ErrClosed
+	}
+	return c.mu.current.contents, nil
 }
 
 // add puts one transaction behind those before it: whole or, in a group of several, not at all. One that does more than
@@ -187,6 +196,7 @@ func (w *commit) redefine(ctx context.Context, t *Transaction, rows map[TableNam
 	for _, c := range t.keptRead {
 		w.compares(c)
 	}
+	w.write.Deletes = append(w.write.Deletes, t.notes...)
 	if err := w.compareReads(t); err != nil {
 		return err
 	}
@@ -224,9 +234,7 @@ func (w *commit) lendersOf() ([]store.Compare, error) {
 	return compares, nil
 }
 
-func conflict(kind, name string) error {
-	return fmt.Errorf("%w: %s %q", ErrConflict, kind, name)
-}
+func conflict(kind, name string) error { return fmt.Errorf("%w: %s %q", ErrConflict, kind, name) }
 
 func (w *commit) compares(c store.Compare) { w.write.Compares = append(w.write.Compares, c) }
 func (w *commit) put(key string, value []byte) {
@@ -389,22 +397,6 @@ func diverged(err error) error {
 	return err
 }
 
-// forget takes out the deletions of keys that are also written: a renamed table keeps its record.
-func (w *commit) forget() {
-	written := map[string]bool{}
-	for _, p := range w.write.Puts {
-		written[p.Key] = true
-	}
-	deletes, seen := w.write.Deletes[:0], map[string]bool{}
-	for _, key := range w.write.Deletes {
-		if !written[key] && !seen[key] {
-			seen[key] = true
-			deletes = append(deletes, key)
-		}
-	}
-	w.write.Deletes = deletes
-}
-
 // store writes the pages and then, in the same transaction if it fits, the records.
 func (w *commit) store(ctx context.Context) (Revision, error) {
 	c := w.catalog
@@ -418,7 +410,7 @@ func (w *commit) store(ctx context.Context) (Revision, error) {
 	for _, p := range w.pages {
 		pages = append(pages, store.Item{Key: c.stored.Key(p.Ref.ID), Value: p.Stored()})
 	}
-	if fits(c.store.Limits(), w.write, pages) {
+	if c.store.Limits().Fit(w.write, pages) {
 		w.write.Puts = append(w.write.Puts, pages...)
 	} else {
 		if err := c.storePages(ctx, pages); err != nil {
@@ -426,7 +418,7 @@ func (w *commit) store(ctx context.Context) (Revision, error) {
 		}
 		c.options.Fault.At(faults.CommitPagesStored)
 	}
-	w.write.Lazy = c.options.EndsWithBoot && w.byRows()
+	w.write.Lazy = w.seals() || c.options.EndsWithBoot && w.byRows()
 	w.dead = c.takeGarbage(w.write)
 	for _, g := range w.dead {
 		w.remove(c.stored.Key(g.page))
@@ -440,6 +432,11 @@ func (w *commit) store(ctx context.Context) (Revision, error) {
 		c.returnGarbage(w.dead)
 	}
 	return revision, err
+}
+
+// seals reports whether the commit is one of rows that are on record: until it is on the disk, they are.
+func (w *commit) seals() bool {
+	return len(w.group.requests) == 1 && len(w.group.requests[0].transaction.notes) > 0
 }
 
 // byRows reports whether the commit does nothing but append and delete rows.
@@ -466,23 +463,12 @@ func (c *Catalog) conflictOf(err error) error {
 	return fmt.Errorf("%w: %w", ErrConflict, err)
 }
 
-func fits(limits store.Limits, t store.Transaction, pages []store.Item) bool {
-	operations, bytes := len(t.Compares)+len(t.Puts)+len(t.Deletes)+len(pages), 0
-	for _, p := range t.Puts {
-		bytes += len(p.Key) + len(p.Value)
-	}
-	for _, p := range pages {
-		bytes += len(p.Key) + len(p.Value)
-	}
-	return (limits.Operations == 0 || operations <= limits.Operations) && (limits.Bytes == 0 || bytes <= limits.Bytes)
-}
-
 // storePages writes pages ahead of the record that will refer to them, in as many transactions as the limits demand.
 func (c *Catalog) storePages(ctx context.Context, pages []store.Item) error {
 	limits := c.store.Limits()
 	for first := 0; first < len(pages); {
 		end := first + 1
-		for end < len(pages) && fits(limits, store.Transaction{}, pages[first:end+1]) {
+		for end < len(pages) && limits.Fit(store.Transaction{}, pages[first:end+1]) {
 			end++
 		}
 		if _, err := c.store.Commit(ctx, store.Transaction{Puts: pages[first:end]}); err != nil {

@@ -142,15 +142,7 @@ func (c *Contents) Revision() Revision { return c.revision }
 
 // Schemas lists the schemas' names in order.
 func (c *Contents) Schemas() []string {
-	return listed(c.schemas, func(name string, _ schemaEntry) string { return name })
-}
-
-func listed[K, E comparable, V any](of persistent.Map[K, E], value func(K, E) V) []V {
-	list := make([]V, 0, of.Len())
-	for k, e := range of.All() {
-		list = append(list, value(k, e))
-	}
-	return list
+	return persistent.List(c.schemas, func(name string, _ schemaEntry) string { return name })
 }
 
 // HasSchema reports whether there is such a schema.
@@ -161,7 +153,7 @@ func (c *Contents) SchemaComment(name string) string { return c.schemas.Of(name)
 
 // Tables lists the tables by name.
 func (c *Contents) Tables() []*TableVersion {
-	return listed(c.whole().tables, func(_ TableName, e tableEntry) *TableVersion { return e.version })
+	return persistent.List(c.whole().tables, func(_ TableName, e tableEntry) *TableVersion { return e.version })
 }
 
 // TablesIn lists those of a schema by name.
@@ -252,7 +244,7 @@ func (c *Contents) whole() *Contents {
 
 // Views lists the views by name.
 func (c *Contents) Views() []*View {
-	return listed(c.views, func(_ TableName, e viewEntry) *View { return e.view })
+	return persistent.List(c.views, func(_ TableName, e viewEntry) *View { return e.view })
 }
 
 // View finds a view.
@@ -276,12 +268,12 @@ func (c *Contents) Alike(name TableName) iter.Seq[TableName] {
 // TablesSince lists by name the tables that are not those of other contents, as they were there and as they are: nil
 // where there is none. Nil contents have nothing. It is cheap where one was made of the other.
 func (c *Contents) TablesSince(other *Contents) iter.Seq2[*TableVersion, *TableVersion] {
-	return since(other.orNone().whole().tables, c.whole().tables, func(e tableEntry) *TableVersion { return e.version })
+	return persistent.Changes(other.orNone().whole().tables, c.whole().tables, func(e tableEntry) *TableVersion { return e.version })
 }
 
 // ViewsSince is TablesSince for views.
 func (c *Contents) ViewsSince(other *Contents) iter.Seq2[*View, *View] {
-	return since(other.orNone().views, c.views, func(e viewEntry) *View { return e.view })
+	return persistent.Changes(other.orNone().views, c.views, func(e viewEntry) *View { return e.view })
 }
 
 func (c *Contents) orNone() *Contents {
@@ -289,16 +281,6 @@ func (c *Contents) orNone() *Contents {
 		return newContents()
 	}
 	return c
-}
-
-func since[E, V comparable](before, after persistent.Map[TableName, E], of func(E) V) iter.Seq2[V, V] {
-	return func(yield func(was, is V) bool) {
-		for d := range persistent.Difference(before, after) {
-			if was, is := of(d.Before), of(d.After); was != is && !yield(was, is) {
-				return
-			}
-		}
-	}
 }
 
 // SharesViews reports whether contents share the views of others, without comparing them.
@@ -309,10 +291,7 @@ func (c *Contents) SharesSchemas(other *Contents) bool {
 	return other != nil && c.schemas.Is(other.schemas)
 }
 
-const (
-	identityBlock = 1024
-	defaultHome   = "local"
-)
+const defaultHome = "local"
 
 func unchanged(key string, r Revision) store.Compare { return store.Unchanged(key, r) }
 

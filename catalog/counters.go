@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/csmsql/csmsql/catalog/internal/counters"
 	"github.com/csmsql/csmsql/catalog/internal/keys"
 	"github.com/csmsql/csmsql/catalog/record"
 	"github.com/csmsql/csmsql/catalog/store"
@@ -17,11 +18,6 @@ import (
 // Count is how far a counter has come.
 type Count = record.Count
 
-func decodeCount(data []byte) (*Count, error) {
-	c, err := record.DecodeCount(data)
-	return c, damaged("counter", err)
-}
-
 // NewCounter returns a new counter's identity. It has no record before it is changed.
 func (c *Catalog) NewCounter(ctx context.Context) (CounterID, error) {
 	id, err := c.newIdentity(ctx)
@@ -30,63 +26,34 @@ func (c *Catalog) NewCounter(ctx context.Context) (CounterID, error) {
 
 // Counter reads a counter; nil: nothing was done to it yet.
 func (c *Catalog) Counter(ctx context.Context, id CounterID) (*Count, error) {
-	count, _, err := c.counter(ctx, id)
-	return count, err
+	count, _, err := counters.Read(ctx, c.store, id)
+	return count, ofCounter(id, err)
 }
 
-func (c *Catalog) counter(ctx context.Context, id CounterID) (*Count, store.Revision, error) {
-	item, ok, err := c.store.Get(ctx, keys.Counter(id))
-	if err != nil {
-		return nil, 0, fmt.Errorf("read counter %d: %w", id, err)
+func ofCounter(id CounterID, err error) error {
+	switch {
+	case errors.Is(err, counters.ErrDamaged):
+		return damaged("counter", err)
+	case errors.Is(err, store.ErrUnknown):
+		return fmt.Errorf("%w: counter %d: %w", ErrOutcomeUnknown, id, err)
 	}
-	if !ok {
-		return nil, 0, nil
-	}
-	count, err := decodeCount(item.Value)
-	return count, item.Revision, err
+	return err
 }
 
 // ChangeCounter sets a counter to the result of change, durably. change is called again if another node was faster;
 // nothing is done if it returns nil. If the outcome is unknown (ErrOutcomeUnknown), the counter may be as it was or as
 // change made it.
 func (c *Catalog) ChangeCounter(ctx context.Context, id CounterID, change func(now *Count) (*Count, error)) error {
-	return c.changeCounter(ctx, id, false, change)
+	return ofCounter(id, counters.Change(ctx, c.store, id, nil, change))
 }
 
 // SetCounter is ChangeCounter of which every node is notified (Options.Set) before it begins a snapshot after it.
 func (c *Catalog) SetCounter(ctx context.Context, id CounterID, change func(now *Count) (*Count, error)) error {
-	return c.changeCounter(ctx, id, true, change)
-}
-
-func (c *Catalog) changeCounter(ctx context.Context, id CounterID, notify bool,
-	change func(now *Count) (*Count, error)) error {
-	for {
-		now, revision, err := c.counter(ctx, id)
-		if err != nil {
-			return err
-		}
-		next, err := change(now)
-		if err != nil || next == nil {
-			return err
-		}
-		t := store.Transaction{
-			Compares: []store.Compare{unchanged(keys.Counter(id), revision)},
-			Puts:     []store.Item{{Key: keys.Counter(id), Value: next.Encode()}},
-		}
-		if notify && c.shared() { // the token is no commit's: it has the others wait until they have seen this
-			token := store.Item{Key: keys.Commit, Value: []byte(c.identity)}
-			t.Puts = append(t.Puts, store.Item{Key: keys.Set(id)}, token)
-		}
-		_, err = c.store.Commit(ctx, t)
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, store.ErrUnknown):
-			return fmt.Errorf("%w: counter %d: %w", ErrOutcomeUnknown, id, err)
-		case !isConflict(err):
-			return fmt.Errorf("change counter %d: %w", id, err)
-		}
+	var beside []store.Item
+	if c.shared() { // the token is no commit's: it has the others wait until they have seen this
+		beside = []store.Item{{Key: keys.Set(id)}, {Key: keys.Commit, Value: []byte(c.identity)}}
 	}
+	return ofCounter(id, counters.Change(ctx, c.store, id, beside, change))
 }
 
 // counts reports whether a view has the counter.

@@ -84,6 +84,7 @@
 //	    took its place, until it is expired; a start adopts what it has. It goes with nothing but Expire, GiveUpAt, or a
 //	    commit that keeps more than the table does.
 //	K15 a snapshot is of the last commit, or, if its holder accepts that, at most so much older, and states it (Holder.MaxAge).
+//	K16 a snapshot or commit that comes after a note finds its rows in their table, which nothing has changed between.
 //	K10 no view is made over a table or view that is dropped or renamed at the same time, or a table that gets other columns, nor is one dropped,
 //	    renamed or altered below it.
 //

@@ -1,11 +1,7 @@
 package catalog
 
 // Waiting is how many commits wait for their turn.
-func (c *Catalog) Waiting() int {
-	c.queue.Lock()
-	defer c.queue.Unlock()
-	return len(c.queue.waiting)
-}
+func (c *Catalog) Waiting() int { return c.queue.Len() }
 
 // EveryVersion lists what tables are, and what is kept, also of those that are gone.
 func (c *Contents) EveryVersion() []*TableVersion { return c.everyVersion() }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/store"
@@ -36,7 +35,8 @@ const attemptsMax = 1000
 // request is a transaction that is to be committed.
 type request struct {
 	ctx         context.Context
-	transaction *Transaction
+	transaction *Transaction // nil if it is a note
+	note        *Note
 	held        map[ExtentID]bool // the chunks that it has to answer for
 	done        chan struct{}     // closed when err is final
 	err         error
@@ -64,39 +64,15 @@ func (r *request) keep(next *Contents, g *group) {
 	r.held = fresh
 }
 
-// queue holds the requests that wait for their turn.
-type queue struct {
-	sync.Mutex
-	waiting []*request
-}
-
-func (q *queue) add(r *request) {
-	q.Lock()
-	defer q.Unlock()
-	q.waiting = append(q.waiting, r)
-}
-
-// leave takes a request out; false if it is in a group already.
-func (q *queue) leave(r *request) bool {
-	q.Lock()
-	defer q.Unlock()
-	i := slices.Index(q.waiting, r)
-	if i >= 0 {
-		q.waiting = slices.Delete(q.waiting, i, i+1)
-	}
-	return i >= 0
-}
-
-// take takes out the group that a request is in; nothing if another request's commit took it.
-func (q *queue) take(r *request) (taken []*request) {
-	q.Lock()
-	defer q.Unlock()
-	if !slices.Contains(q.waiting, r) {
-		return nil
+// along says which of the requests that wait a request takes along: notes all others, commits some.
+func (r *request) along() func(taken int, other *request) bool {
+	if r.note != nil {
+		return func(_ int, other *request) bool { return other.note != nil }
 	}
 	alone, tables := !r.transaction.byRows(), maps.Clone(r.transaction.relation)
-	joins := func(t *Transaction) bool {
-		if alone || len(taken) >= groupRequests || !t.byRows() {
+	return func(taken int, other *request) bool {
+		t := other.transaction
+		if alone || t == nil || taken >= groupRequests || !t.byRows() {
 			return false
 		}
 		with := maps.Clone(tables)
@@ -107,17 +83,6 @@ func (q *queue) take(r *request) (taken []*request) {
 		tables = with
 		return true
 	}
-	rest := q.waiting[:0]
-	for _, other := range q.waiting {
-		if other == r || joins(other.transaction) {
-			taken = append(taken, other)
-		} else {
-			rest = append(rest, other)
-		}
-	}
-	clear(q.waiting[len(rest):])
-	q.waiting = rest
-	return taken
 }
 
 // byRows reports whether the transaction does nothing but append and delete rows.
@@ -147,24 +112,30 @@ func (t *Transaction) Commit(ctx context.Context) error {
 		return ErrTransactionOver
 	}
 	t.over = true
-	c := t.catalog
-	r := &request{ctx: ctx, transaction: t, held: t.taken, done: make(chan struct{})}
-	c.queue.add(r)
+	err := t.catalog.await(&request{ctx: ctx, transaction: t, held: t.taken, done: make(chan struct{})})
+	if err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// await has a request carried out when it has its turn, or leave the queue if its context ends first.
+func (c *Catalog) await(r *request) error {
+	c.queue.Add(r)
 	select {
 	case <-r.done:
 	case c.committing <- struct{}{}:
 		c.commitGroup(r)
-	case <-ctx.Done():
-		if c.queue.leave(r) {
-			t.discard(r.held)
-			return fmt.Errorf("commit: %w", ctx.Err())
+	case <-r.ctx.Done():
+		if c.queue.Leave(r) {
+			if r.transaction != nil {
+				r.transaction.discard(r.held)
+			}
+			return r.ctx.Err()
 		}
 	}
 	<-r.done
-	if r.err != nil {
-		return fmt.Errorf("commit: %w", r.err)
-	}
-	return nil
+	return r.err
 }
 
 // Groups counts the transactions that were tried to be committed together.
@@ -173,7 +144,7 @@ func (c *Catalog) Groups() *tally.Sizes { return &c.groups }
 // commitGroup commits what a request is in, and lets the next one in.
 func (c *Catalog) commitGroup(r *request) {
 	defer func() { <-c.committing }()
-	requests, returned := c.queue.take(r), false
+	requests, returned := c.queue.Take(r, r.along()), false
 	c.groups.Add(len(requests))
 	defer func() {
 		for _, r := range requests {
@@ -183,14 +154,27 @@ func (c *Catalog) commitGroup(r *request) {
 			close(r.done)
 		}
 	}()
-	switch len(requests) {
-	case 0:
-	case 1:
-		c.commitAlone(r, nil)
-	default:
-		c.commitTogether(requests)
+	if len(requests) > 0 {
+		c.carry(r, requests)
 	}
 	returned = true
+}
+
+// carry does what the requests of a turn ask for. Requires: committing.
+func (c *Catalog) carry(r *request, requests []*request) {
+	if r.note != nil {
+		c.noteAll(r.ctx, requests)
+		return
+	}
+	if err := c.sealAll(r.ctx); err != nil { // a commit is behind all that was noted (K16)
+		(&group{catalog: c, requests: requests}).failAll(err)
+		return
+	}
+	if len(requests) == 1 {
+		c.commitAlone(r, nil)
+	} else {
+		c.commitTogether(requests)
+	}
 }
 
 // commitAlone commits one request, of whose chunks some may be published already.
@@ -265,7 +249,7 @@ func (g *group) run(ctx context.Context) {
 	if len(g.requests) == 0 || len(w.write.Puts)+len(w.write.Deletes) == 0 {
 		return
 	}
-	if g.several && !fits(c.store.Limits(), w.write, nil) {
+	if g.several && !c.store.Limits().Fit(w.write, nil) {
 		g.apart = true
 		return
 	}

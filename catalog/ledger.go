@@ -37,7 +37,7 @@ func (c *Catalog) carryOut(r *releases) {
 // the extents of every page that can die by it are loaded.
 func (c *Catalog) install(contents *Contents, pages []hugetable.NewPage) *releases {
 	next := &state{contents: contents, leases: map[coherence.Domain]int{}, pinned: map[coherence.Domain]bool{}}
-	for _, v := range c.mu.living.add(next) {
+	for _, v := range c.mu.living.Add(next) {
 		c.holdVersion(v)
 	}
 	for i := range pages {
@@ -92,7 +92,7 @@ func (c *Catalog) settle(s *state, r *releases) {
 	if current || s.total > 0 {
 		return
 	}
-	for _, v := range c.mu.living.remove(s) {
+	for _, v := range c.mu.living.Remove(s) {
 		c.dropVersion(v, r)
 	}
 }
@@ -102,11 +102,11 @@ func (c *Catalog) settle(s *state, r *releases) {
 func (c *Catalog) pinState(s *state, domain coherence.Domain) error {
 	pinned := c.mu.pinned[domain]
 	if pinned == nil {
-		pinned = &chain{}
+		pinned = &states{}
 		c.mu.pinned[domain] = pinned
 	}
 	var ids []ExtentID
-	for _, v := range pinned.add(s) {
+	for _, v := range pinned.Add(s) {
 		for _, ref := range v.Pages() {
 			p := c.mu.pages[ref.ID]
 			if p.pins[domain]++; p.pins[domain] == 1 {
@@ -132,7 +132,7 @@ func (c *Catalog) unpinState(s *state, domain coherence.Domain, r *releases) {
 	if pinned == nil {
 		return
 	}
-	for _, v := range pinned.remove(s) {
+	for _, v := range pinned.Remove(s) {
 		for _, ref := range v.Pages() {
 			p := c.mu.pages[ref.ID]
 			if p.pins[domain]--; p.pins[domain] == 0 {
@@ -141,7 +141,7 @@ func (c *Catalog) unpinState(s *state, domain coherence.Domain, r *releases) {
 			}
 		}
 	}
-	if len(pinned.states) == 0 {
+	if len(pinned.States) == 0 {
 		delete(c.mu.pinned, domain)
 	}
 }

@@ -95,11 +95,14 @@ func oneHistory(rt require.TestingT, rng *rand.Rand, steps int, names []catalog.
 		clock++
 		i := rng.IntN(len(sessions))
 		s := sessions[i]
-		switch op := rng.IntN(15); {
+		switch op := rng.IntN(17); {
+		case op > 14:
+			w.note(rng, now, pick(rng, names), clock)
 		case op == 0:
 			holder := catalog.Holder{Domain: pick(rng, []coherence.Domain{"", "far"})}
 			snapshot, err := w.catalog.Snapshot(ctx, holder)
 			require.NoError(rt, err)
+			w.settle(now)
 			openSnapshots[w] = append(openSnapshots[w], openSnapshot{snapshot, now.clone()})
 		case op == 1 && len(openSnapshots[w]) > 0:
 			k := rng.IntN(len(openSnapshots[w]))
@@ -126,6 +129,7 @@ func oneHistory(rt require.TestingT, rng *rand.Rand, steps int, names []catalog.
 			w.requireContents(s.sees, s.tx.Contents())
 		case op >= 9:
 			now = w.commit(s, now, clock)
+			w.settle(now)
 			s.snapshot.Close()
 			sessions[i] = nil
 		default:
@@ -141,6 +145,7 @@ func oneHistory(rt require.TestingT, rng *rand.Rand, steps int, names []catalog.
 	}
 	last, err := w.catalog.Snapshot(ctx, catalog.Holder{})
 	require.NoError(rt, err)
+	w.settle(now)
 	w.requireContents(now, last.Contents)
 	w.requireNoLeak(last.Contents)
 	for _, o := range openSnapshots[w] {
@@ -162,6 +167,7 @@ func oneHistory(rt require.TestingT, rng *rand.Rand, steps int, names []catalog.
 func (w *world) begin(now *twin) *session {
 	snapshot, err := w.catalog.Snapshot(ctx, catalog.Holder{})
 	require.NoError(w.t, err)
+	w.settle(now)
 	s := &session{snapshot, w.catalog.Begin(snapshot), now.clone(), now.clone(), map[string]bool{}, map[string]bool{}, nil}
 	s.mark(s.tx.Start())
 	return s
@@ -526,6 +532,9 @@ func (w *world) advance(s *session, now *twin) {
 	if !s.tx.ByRows() {
 		return
 	}
+	to, err := w.catalog.Snapshot(ctx, catalog.Holder{})
+	require.NoError(w.t, err)
+	w.settle(now)
 	conflict, sees := false, now.clone()
 	for name := range s.touched {
 		base, have := s.base.tables[tableName(name)], now.tables[tableName(name)]
@@ -533,8 +542,6 @@ func (w *world) advance(s *session, now *twin) {
 		conflict = conflict || have.id != base.id || !together
 		sees.tables[tableName(name)] = next
 	}
-	to, err := w.catalog.Snapshot(ctx, catalog.Holder{})
-	require.NoError(w.t, err)
 	var points []*catalog.Savepoint
 	for i := range s.marks {
 		points = append(points, &s.marks[i].savepoint)

@@ -32,7 +32,9 @@ type world struct {
 	faults  []error
 	fault   faults.Hook
 	later   time.Duration // than the epoch it is now
-	calm    bool          // of a model: tables are seldom dropped, emptied or recreated
+	deltas  *deltas
+	placed  map[string]string // where chunks lie that deltas became
+	calm    bool              // of a model: tables are seldom dropped, emptied or recreated
 }
 
 const region = 5
@@ -46,7 +48,9 @@ func newWorld(t require.TestingT, limits store.Limits) *world {
 // open starts a catalog on what the store and the memory hold; first is the generation to go on with.
 func (w *world) open(first coherence.Generation) {
 	w.lender = lendertest.New(w.t, region, w.memory, first)
+	w.deltas = &deltas{w: w}
 	c, err := catalog.Open(ctx, w.store, catalog.Homes{region: w.lender.Home.Home}, catalog.Options{
+		Deltas:         w.deltas,
 		InitialSchemas: []string{"public"},
 		Now:            func() time.Time { return epoch.Add(w.later) },
 		Log:            func(message string, err error) { w.faults = append(w.faults, fmt.Errorf("%s: %w", message, err)) },

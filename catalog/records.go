@@ -7,7 +7,6 @@ import (
 )
 
 var (
-	decodeCounter  = decoder("counter", record.DecodeNext)
 	decodePresence = decoder("presence", record.DecodePresence)
 	decodeRegion   = decoder("region", record.DecodeRegion)
 	decodeNode     = decoder("node", record.DecodeNode)

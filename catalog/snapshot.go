@@ -44,6 +44,11 @@ func (c *Catalog) Snapshot(ctx context.Context, holder Holder) (*Snapshot, error
 	if holder.Domain == "" {
 		holder.Domain = c.options.Domain
 	}
+	if !holder.Unsealed {
+		if err := c.SealDeltas(ctx); err != nil {
+			return nil, fmt.Errorf("snapshot: %w", err)
+		}
+	}
 	age := c.Lag()
 	if age >= holder.MaxAge {
 		if err := c.barrier(ctx); err != nil {
@@ -51,6 +56,11 @@ func (c *Catalog) Snapshot(ctx context.Context, holder Holder) (*Snapshot, error
 		}
 		age = 0
 	}
+	return c.leased(ctx, holder, age)
+}
+
+// leased is Snapshot of what this node knows.
+func (c *Catalog) leased(ctx context.Context, holder Holder, age time.Duration) (*Snapshot, error) {
 	for {
 		s, contents, err := c.takeLease(holder, age)
 		if s != nil && holder.TTL > 0 && c.shared() {

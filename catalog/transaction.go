@@ -36,8 +36,9 @@ type Transaction struct {
 	taken     map[ExtentID]bool
 	handed    []ExtentID // taken, in the order in which they were
 	// kept are tables as they were made by changes that held each row to what it was held to before (KeepKeys).
-	kept map[TableName]*TableVersion
-	over bool
+	kept  map[TableName]*TableVersion
+	notes []string // of the rows that it seals
+	over  bool
 }
 
 // Begin starts a transaction on a snapshot of this catalog.

@@ -112,6 +112,8 @@ type Holder struct {
 	Partial bool
 	// MaxAge is how much older than the last commit the snapshot may be, if the store need not be asked for that one.
 	MaxAge time.Duration
+	// Unsealed: no row of a table is read that may have been noted (Note).
+	Unsealed bool
 }
 
 // Lease is a row of status output.
@@ -189,6 +191,9 @@ type Options struct {
 	PublishLogged func(ids ...ExtentID) ([]store.Redo, error)
 	// EndsWithBoot: no chunk outlives the boot of the machine, so that a commit of nothing but rows need not either.
 	EndsWithBoot bool
+	Boot         string // of which machine and start, if EndsWithBoot
+	// Deltas keep rows that are on record only. Nil: there are none, unless a former process has left some.
+	Deltas Deltas
 	// Set is called with counters that another node may have set (SetCounter), 0: any, before a snapshot shows what
 	// came then or later.
 	Set func(id CounterID)

@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/record"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/internal/enumeration"
+	"github.com/csmsql/csmsql/internal/persistent"
 )
 
 // A user-defined type has a name among those of tables and views, and an identity. The columns of tables that have it
@@ -71,7 +72,7 @@ func (c *Contents) SharesTypes(other *Contents) bool { return other != nil && c.
 
 // typesSince is TablesSince for types.
 func (c *Contents) typesSince(other *Contents) iter.Seq2[*UserType, *UserType] {
-	return since(other.types, c.types, func(e typeEntry) *UserType { return e.is })
+	return persistent.Changes(other.types, c.types, func(e typeEntry) *UserType { return e.is })
 }
 
 // CreateType makes a domain, a function, or an enumerated type of labels, which get their codes, orders and identities.

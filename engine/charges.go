@@ -31,9 +31,7 @@ func (s *Session) Take(kind string, bytes int64) error {
 }
 
 // TakeAside is Take for other goroutines, while the session may be running a statement: nothing is dropped for it.
-func (s *Session) TakeAside(kind string, bytes int64) error {
-	return s.account.Take(kind, bytes)
-}
+func (s *Session) TakeAside(kind string, bytes int64) error { return s.account.Take(kind, bytes) }
 
 // relieve drops a plan that the session can do without: one that is kept for its text, or that of the least recently
 // used statement other than one, which is replanned when it is used. False: there is none.

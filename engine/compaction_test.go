@@ -30,7 +30,7 @@ func chunksOf(t testing.TB, s *engine.Session, name string) int {
 // the region holds what they take, to the byte.
 func TestSmallChunksAreFoldedBesideWriters(t *testing.T) {
 	t.Parallel()
-	e := open(t)
+	e := open(t, func(c *engine.Config) { c.Disable = aChunkEach })
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t(w INTEGER, i INTEGER, s VARCHAR)")
 	const writers, each = 8, 150
@@ -90,11 +90,14 @@ func TestSmallChunksAreFoldedBesideWriters(t *testing.T) {
 	require.Equal(t, []string{"3"}, rows(t, s, "SELECT count(DISTINCT i) FROM t WHERE i <= 3 AND w = 5"))
 }
 
+// aChunkEach has each INSERT leave a chunk, whether it is read or not.
+const aChunkEach = "constants"
+
 // Small chunks behind large ones are folded, however many rows their page has on average.
 func TestSmallChunksBehindLargeOnesAreFolded(t *testing.T) {
 	t.Parallel()
 	for _, asked := range []bool{false, true} {
-		e := open(t, func(c *engine.Config) { c.NoCompaction = asked })
+		e := open(t, func(c *engine.Config) { c.NoCompaction, c.Disable = asked, aChunkEach })
 		s := session(t, e)
 		exec(t, s, "CREATE TABLE t AS SELECT (i % 100)::UTINYINT AS i FROM range(4000000) r(i)")
 		large := chunksOf(t, s, "t")
@@ -118,7 +121,7 @@ func TestSmallChunksBehindLargeOnesAreFolded(t *testing.T) {
 // do with the table, they commit, serializable ones too.
 func TestVacuumFolds(t *testing.T) {
 	t.Parallel()
-	e := open(t, func(c *engine.Config) { c.NoCompaction = true })
+	e := open(t, func(c *engine.Config) { c.NoCompaction, c.Disable = true, aChunkEach })
 	s := session(t, e)
 	for what, want := range map[string]string{
 		"INSERT INTO t VALUES (100, 'x')":                         "41|880",
@@ -165,7 +168,7 @@ func TestVacuumEndsBesideWriters(t *testing.T) {
 	var write func()
 	folds := 0
 	e := open(t, func(c *engine.Config) {
-		c.NoCompaction = true
+		c.NoCompaction, c.Disable = true, aChunkEach
 		c.Fault = func(p faults.Point) {
 			if p == faults.FoldStep {
 				folds++
@@ -193,7 +196,7 @@ func TestVacuumEndsBesideWriters(t *testing.T) {
 // are deleted that it is worth it, their memory comes back all the same.
 func TestChunksWithAnOriginAreNotFolded(t *testing.T) {
 	t.Parallel()
-	e := open(t)
+	e := open(t, func(c *engine.Config) { c.Disable = aChunkEach })
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t AS SELECT 1 AS i")
 	for i := range 3 {

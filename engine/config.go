@@ -165,7 +165,7 @@ func (e *Engine) memberConfig() member.Config {
 	return member.Config{
 		Directory: c.Directory, Node: c.Node, Fabric: c.Fabric, RegionDirectory: c.RegionDirectory, RegionBytes: c.RegionBytes, HugePages: c.HugePages, Quotas: c.Quotas,
 		Verify: c.Verify, LeaseTTL: c.LeaseTTL, Cluster: c.Cluster, Log: c.Log, Fault: c.Fault, Closed: lifetime.Closed, Explain: func(err *DamagedError) reader.Loss { return e.upkeep.ExplainLoss(err) },
-		Agree: e.keys.Commit, Relate: e.keys.Relate, Set: e.sequences.Set,
+		Agree: e.keys.Commit, Relate: e.keys.Relate, Set: e.sequences.Set, Deltas: &e.deltas,
 		Intercept: c.mutate.lines, SkipChecksums: c.mutate.skipChecksums, Clock: c.mutate.clock,
 	}
 }

@@ -44,7 +44,7 @@ func (st *Statement) Copy() *statement.Copy {
 
 func (st *Statement) prepareCopyTo(ctx context.Context, head *statement.Copy) error {
 	s := st.session
-	v, err := s.shown(s.pinRead(ctx, false))
+	v, err := s.shown(s.pinRead(ctx, false, nil))
 	if err != nil {
 		return err
 	}

@@ -138,7 +138,7 @@ func (st *Statement) readElsewhere(ctx context.Context, args []any) (*Rows, erro
 	if err != nil || !s.mayLeave() {
 		return st.readHere(ctx, args)
 	}
-	v, err := s.pinRead(ctx, false)
+	v, err := s.pinRead(ctx, false, nil)
 	if err != nil {
 		return nil, err
 	}

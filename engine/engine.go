@@ -21,6 +21,7 @@ import (
 	"github.com/csmsql/csmsql/engine/budget"
 	"github.com/csmsql/csmsql/engine/check"
 	"github.com/csmsql/csmsql/engine/configuration"
+	"github.com/csmsql/csmsql/engine/delta"
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/follow"
 	"github.com/csmsql/csmsql/engine/fragment"
@@ -70,6 +71,7 @@ type Engine struct {
 	scans    scan.Tables    // of no use before the database is open
 	upkeep   *upkeep.Keeper // nil before the database is open
 	inserts  gathering.Queue
+	deltas   delta.Store
 	rows     *gathering.Writer // nil before the database is open; of a node
 	loader   *load.Loader      // likewise; of a node
 	// sequences keeps what the node has reserved of them; of no use in a borrower.
@@ -108,7 +110,7 @@ type Engine struct {
 
 func newEngine(config Config) *Engine {
 	e := &Engine{config: config.withDefaults(), sessions: map[*Session]struct{}{}, started: time.Now(), life: lifetime.New(context.Background())}
-	e.follows = follow.NewHub(func() (*catalog.Contents, <-chan struct{}, error) { return e.catalog.Moved() })
+	e.follows = follow.NewHub(e.deltas.Moved(func() *catalog.Catalog { return e.catalog }))
 	e.facts.Guess, e.sequences = config.Guesses, sequence.NewKeeper()
 	e.transactions = &transaction.Node{Rows: rowlock.New(), Snapshot: e.snapshot, Begin: e.begin}
 	return e
@@ -211,7 +213,8 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	e.room.Follow()
 	e.scans = scan.Tables{Facts: &e.facts, Reader: e.reader, Ours: func(c *catalog.Chunk) bool { return member.Holds(e.node, c) }, Threads: e.threads, KeysMost: min(e.memory.Keys, scan.KeysMost)}
 	e.upkeep = e.newKeeper()
-	e.rows = &gathering.Writer{Catalog: e.catalog, Keeper: e.upkeep}
+	e.deltas.Target, e.deltas.Followed = e.upkeep.TargetFor, e.follows.Watched
+	e.rows = &gathering.Writer{Catalog: e.catalog, Keeper: e.upkeep, Deltas: &e.deltas}
 	e.inserts.Store, e.keys.Store = e.rows.Commit, e.upkeep.ChangeOfItself
 	e.loader = e.newLoader()
 	e.startFragments()
@@ -253,6 +256,7 @@ func (e *Engine) Close() error {
 		e.ended = e.borrower.Close()
 	}
 	if e.node != nil {
+		e.deltas.Close(e.catalog, e.config.Log)
 		e.sequences.Close(e.config.Log)
 		e.ended = errors.Join(e.ended, e.node.Close())
 	}
@@ -311,7 +315,8 @@ func (e *Engine) snapshot(ctx context.Context, maxAge time.Duration) (l *lease.L
 	if e.borrower != nil {
 		return e.borrower.Snapshot(ctx, maxAge)
 	}
-	s, err := e.catalog.Snapshot(ctx, catalog.Holder{Description: "session", MaxAge: maxAge})
+	holder := catalog.Holder{Description: "session", MaxAge: maxAge, Unsealed: maxAge == delta.Unsealed}
+	s, err := e.catalog.Snapshot(ctx, holder)
 	if err != nil {
 		return nil, 0, err
 	}

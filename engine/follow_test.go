@@ -175,7 +175,7 @@ func TestFollowAMaterializedView(t *testing.T) {
 // Chunks that are folded are no news: no follower has a new row to read.
 func TestFollowHearsNothingOfFolds(t *testing.T) {
 	t.Parallel()
-	e := open(t, func(c *engine.Config) { c.NoCompaction = true })
+	e := open(t, func(c *engine.Config) { c.NoCompaction, c.Disable = true, aChunkEach })
 	s := session(t, e)
 	exec(t, s, `CREATE TABLE t (a int)`)
 	for range 20 {

@@ -181,6 +181,7 @@ func TestPowerCutWhereMemoryIsAnothers(t *testing.T) {
 	e := o.open()
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE small (id bigint)")
+	exec(t, s, "SET csm.disable = "+aChunkEach)
 	for i := range 200 {
 		exec(t, s, fmt.Sprintf("INSERT INTO small VALUES (%d)", i))
 	}

@@ -12,9 +12,11 @@ import (
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/budget"
 	"github.com/csmsql/csmsql/engine/configuration"
+	"github.com/csmsql/csmsql/engine/delta"
 	"github.com/csmsql/csmsql/engine/follow"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lifetime"
+	"github.com/csmsql/csmsql/engine/lookup"
 	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/outcome"
@@ -299,7 +301,7 @@ func (s *Session) see(ctx context.Context) (*snapshot.View, error) { return s.sh
 
 // seeRead is see for what only reads, as pinRead, and is run with it.
 func (s *Session) seeRead(ctx context.Context) (*snapshot.View, error) {
-	v, err := s.shown(s.pinRead(ctx, false))
+	v, err := s.shown(s.pinRead(ctx, false, nil))
 	if err == nil {
 		s.noticeAge(v)
 	}
@@ -317,10 +319,13 @@ func (s *Session) shown(v *snapshot.View, err error) (*snapshot.View, error) {
 func (s *Session) pin(ctx context.Context) (*snapshot.View, error) { return s.pinWithin(ctx, 0) }
 
 // pinRead is pin for a statement that only reads: what it sees may be as old as setting.MaxStaleness allows, or
-// as is usual if its answer depends on nothing that is committed.
-func (s *Session) pinRead(ctx context.Context, constant bool) (*snapshot.View, error) {
+// as is usual if its answer depends on nothing that is committed. reads is what it reads, if that is known.
+func (s *Session) pinRead(ctx context.Context, constant bool, reads lookup.Meanings) (*snapshot.View, error) {
 	maxAge := s.settings.Milliseconds(setting.MaxStaleness)
-	if constant && s.block == nil {
+	switch {
+	case s.block == nil && s.engine.catalog != nil && s.engine.deltas.Spare(constant, reads):
+		maxAge = delta.Unsealed
+	case s.block == nil && constant:
 		maxAge = max(maxAge, snapshot.UsualAge)
 	}
 	return s.pinWithin(ctx, maxAge)

@@ -393,7 +393,7 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 		_, disarm := s.settings.Arm()
 		defer disarm()
 	}
-	v, err := s.pinRead(ctx, st.nothing)
+	v, err := s.pinRead(ctx, st.nothing, nil)
 	if err != nil {
 		return err
 	}
@@ -480,16 +480,16 @@ func (s *Session) heard() *catalog.Contents {
 	return s.engine.catalog.Applied()
 }
 
-func (st *Statement) setPlan(plan *query) {
-	st.plan, st.params = plan, plan.Params
-}
+func (st *Statement) setPlan(plan *query) { st.plan, st.params = plan, plan.Params }
+
+var unplanned = &query{}
 
 // replan makes the plan again when the catalog has moved on, and returns what it sees; the caller releases that, unless
 // there is an error.
 func (st *Statement) replan(ctx context.Context) (v *snapshot.View, err error) {
 	atOnce := st.planned != nil
 	if v, st.planned = st.planned, nil; !atOnce {
-		if v, err = st.session.pinRead(ctx, st.nothing); err != nil {
+		if v, err = st.session.pinRead(ctx, st.nothing, cmp.Or(st.plan, unplanned).Names); err != nil {
 			return nil, err
 		}
 	}

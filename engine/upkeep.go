@@ -162,9 +162,7 @@ func (c caretaker) Derive(ctx context.Context, table catalog.Table, words string
 }
 
 // Files implements upkeep.Engine.
-func (c caretaker) Files() upkeep.Files {
-	return c.engine.loader.Reread()
-}
+func (c caretaker) Files() upkeep.Files { return c.engine.loader.Reread() }
 
 // startFragments requires the keeper: parts of statements are run, and had run by other nodes.
 func (e *Engine) startFragments() {

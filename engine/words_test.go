@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/engine"
 )
 
 // DuckDB's errors are reported in PostgreSQL's words, which people and tools that read messages know.
@@ -196,7 +198,7 @@ func TestLikeEscapes(t *testing.T) {
 // Chunks are not left out that have rows which a pattern with a backslash fits.
 func TestLikeEscapesPruned(t *testing.T) {
 	t.Parallel()
-	e := open(t)
+	e := open(t, func(c *engine.Config) { c.Disable = aChunkEach })
 	s := session(t, e)
 	exec(t, s, `CREATE TABLE t (a text)`)
 	for _, a := range []string{"a_1", "ax1", "50%", "50x", `c\1`, "plain"} { // a chunk each

@@ -134,9 +134,7 @@ type workerRows struct {
 func (r *workerRows) Description() (*worker.Description, error) { return describe(r.st) }
 
 // Next implements worker.Rows.
-func (r *workerRows) Next(ctx context.Context) (arrow.RecordBatch, error) {
-	return r.rows.Next(ctx)
-}
+func (r *workerRows) Next(ctx context.Context) (arrow.RecordBatch, error) { return r.rows.Next(ctx) }
 
 // Read implements worker.Rows.
 func (r *workerRows) Read() (local, remote int64) {

@@ -113,6 +113,34 @@ type Limits struct {
 	Bytes      int
 }
 
+// Fit reports whether a transaction, with more that it is to put, is within them.
+func (l Limits) Fit(t Transaction, more []Item) bool {
+	operations, bytes := len(t.Compares)+len(t.Puts)+len(t.Deletes)+len(more), 0
+	for _, p := range t.Puts {
+		bytes += len(p.Key) + len(p.Value)
+	}
+	for _, p := range more {
+		bytes += len(p.Key) + len(p.Value)
+	}
+	return (l.Operations == 0 || operations <= l.Operations) && (l.Bytes == 0 || bytes <= l.Bytes)
+}
+
+// Forget takes out the deletions of keys that are also written: a renamed table keeps its record.
+func (t *Transaction) Forget() {
+	written := map[string]bool{}
+	for _, p := range t.Puts {
+		written[p.Key] = true
+	}
+	deletes, seen := t.Deletes[:0], map[string]bool{}
+	for _, key := range t.Deletes {
+		if !written[key] && !seen[key] {
+			seen[key] = true
+			deletes = append(deletes, key)
+		}
+	}
+	t.Deletes = deletes
+}
+
 // Session is the life of one handle of a store, by which the others know that its process lives (S5).
 type Session interface {
 	// Check is nil while the session certainly lives, by this machine's clock alone: it sends no request and costs a

@@ -2,6 +2,7 @@ package follow
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/csmsql/csmsql/catalog"
 )
@@ -14,6 +15,8 @@ type Hub struct {
 	contents Contents
 	stop     chan struct{}
 	loop     sync.WaitGroup
+
+	watched atomic.Int64 // watches, from before they look
 
 	mu        sync.Mutex        // guards what follows; Tell is called under it
 	announced *catalog.Contents // the contents that watches know
@@ -71,6 +74,9 @@ func (all watches[K]) end(err error) {
 	}
 }
 
+// Watched implements Source.
+func (h *Hub) Watched() bool { return h.watched.Load() > 0 }
+
 // Table watches a table by its identity, whatever it is called, until stop.
 func (h *Hub) Table(id catalog.TableID, tell Tell) (stop func(), err error) {
 	return enter(h, h.tables, id, tell)
@@ -82,9 +88,11 @@ func (h *Hub) Name(name catalog.TableName, tell Tell) (stop func(), err error) {
 }
 
 func enter[K comparable](h *Hub, all watches[K], key K, tell Tell) (stop func(), err error) {
+	h.watched.Add(1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended != nil {
+		h.watched.Add(-1)
 		return nil, h.ended
 	}
 	moved, _ := h.lookLocked() // what was committed before is no news for a new watch
@@ -97,6 +105,9 @@ func enter[K comparable](h *Hub, all watches[K], key K, tell Tell) (stop func(),
 	return func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
+		if _, is := all[key][w]; is {
+			h.watched.Add(-1)
+		}
 		all.remove(key, w)
 	}, nil
 }

@@ -149,3 +149,6 @@ func (r *Remote) Close(why error) {
 	defer r.mu.Unlock()
 	r.all.end(why)
 }
+
+// Watched implements Source: what is written here is written at the node.
+func (r *Remote) Watched() bool { return false }

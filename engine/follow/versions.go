@@ -35,6 +35,8 @@ type Source interface {
 	watch(id catalog.TableID, tell Tell) (saw func(*catalog.TableVersion), stop func(), err error)
 	// name watches what a name means.
 	name(name catalog.TableName, tell Tell) (stop func(), err error)
+	// Watched reports whether anything is watched in this process, or about to be.
+	Watched() bool
 	// look notifies all watches of what was committed before the call.
 	look() (moved <-chan struct{}, ended error)
 }

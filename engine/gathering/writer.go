@@ -6,6 +6,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/constantrows"
+	"github.com/csmsql/csmsql/engine/delta"
 	"github.com/csmsql/csmsql/engine/upkeep"
 )
 
@@ -13,10 +14,14 @@ import (
 type Writer struct {
 	Catalog *catalog.Catalog
 	Keeper  *upkeep.Keeper
+	Deltas  *delta.Store
 }
 
-// Commit puts rows into a table and commits. It is a queue's Store.
+// Commit puts rows into a table and commits: into its delta, or else as a chunk. It is a queue's Store.
 func (w *Writer) Commit(ctx context.Context, table catalog.Table, rows []*constantrows.Rows) error {
+	if taken, err := w.Deltas.Note(ctx, w.Catalog, table, rows); taken || err != nil {
+		return err
+	}
 	now, err := w.Catalog.Snapshot(ctx, catalog.Holder{Description: "insert"})
 	if err != nil {
 		return err

@@ -84,6 +84,8 @@ type Config struct {
 	Log             *slog.Logger
 	Fault           faults.Hook
 	Closed          error // of calls that come after Close
+	// Deltas are of rows on record, see catalog.Options.
+	Deltas catalog.Deltas
 	// Agree is asked of tables that are committed, see catalog.Options.
 	Agree func(ctx context.Context, base, own, result *catalog.TableVersion) error
 	// Relate is asked of transactions that are committed, see catalog.Options.
@@ -147,6 +149,12 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 		logged = n.Homes.PublishLogged
 		n.local.Beside(n.Homes.SyncLogged)
 	}
+	boot := ""
+	if config.Fabric.EndsWithBoot() {
+		if boot, err = memregion.BootID(); err != nil {
+			return n, err
+		}
+	}
 	n.Catalog, err = catalog.Open(ctx, n.Store, n.Lender, catalog.Options{
 		Domain: LocalDomain, InitialSchemas: []string{"public"}, Self: n.Self, Gone: n.gone, Agree: config.Agree,
 		Relate:    config.Relate,
@@ -154,7 +162,7 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 		Committed: func(ids []catalog.ExtentID) { n.holdings.book.Committed(ids...) },
 		Doubted:   func(ids []catalog.ExtentID) { n.holdings.book.Pass(n.holdings.doubt, ids...) }, Fault: config.Fault,
 		Log:          func(message string, err error) { config.Log.Warn(message, "error", err) },
-		EndsWithBoot: config.Fabric.EndsWithBoot(), PublishLogged: logged,
+		EndsWithBoot: config.Fabric.EndsWithBoot(), Boot: boot, PublishLogged: logged, Deltas: config.Deltas,
 	})
 	if err != nil {
 		return n, err

@@ -59,6 +59,7 @@ func (s *Service) tableStatus() (list []noderpc.TableStatus) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+	_ = s.Node.Catalog.SealDeltas(ctx) // else rows that wait are not counted, and a query says why
 	for _, v := range s.Node.Catalog.Applied().Tables() {
 		name := v.Table().Name
 		lost, err := s.Keeper.Lost(ctx, v, upkeep.Unreadable)

@@ -93,8 +93,8 @@ func New(c Config) *Keeper {
 	return k
 }
 
-// Keep looks after all tables until ctx ends: it makes replicas that are missing, and folds small chunks; and it sees
-// to it that nothing is kept of versions that are no more.
+// Keep looks after all tables until ctx ends: it makes replicas that are missing, has rows that wait sealed, and folds
+// small chunks; and it sees to it that nothing is kept of versions that are no more.
 func (k *Keeper) Keep(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -107,6 +107,7 @@ func (k *Keeper) Keep(ctx context.Context) {
 	if k.catalog != nil {
 		all.Go(func() { k.forget(ctx) })
 		all.Go(func() { k.expire(ctx) })
+		all.Go(func() { k.seal(ctx) })
 	}
 }
 
@@ -124,6 +125,25 @@ func (k *Keeper) expire(ctx context.Context) {
 		case now := <-tick.C:
 			if _, err := k.catalog.Expire(ctx, 0, now); err != nil && ctx.Err() == nil {
 				k.log.Warn("former versions of tables cannot be given up", "error", err)
+			}
+		}
+	}
+}
+
+// sealEvery is how long rows of small INSERTs wait at most to become a chunk, if no statement does.
+const sealEvery = time.Second
+
+// seal makes them one, so that what was set aside for them comes back.
+func (k *Keeper) seal(ctx context.Context) {
+	tick := time.NewTicker(sealEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := k.catalog.SealDeltas(ctx); err != nil && ctx.Err() == nil {
+				k.log.Warn("rows that were inserted are in no chunk yet", "error", err)
 			}
 		}
 	}

@@ -10,6 +10,8 @@ var (
 	deleted  = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestDeletesGoTogether|TestARowIsDeletedOnce|TestTablesWithoutDeletedRowsReadNothing|TestPagesSplit)$"}
 	numbered = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestColumnsComeAndGo|TestChunksOfOtherNumbers|TestFoldedAndMovedAcrossColumns|TestAlteredBehindFolds|TestPagesOfFormerColumnsAreSummedUp)$"}
 	held     = mutation.Tests{Package: "./catalog/internal/horizon", Pattern: "^(TestReads|TestNothingIsRetiredThatIsRead|TestWhatARevisionMayHaveHad|TestAForgottenSnapshot)$"}
+	noted    = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestModelOfOneTable)$"}
+	waiting  = mutation.Tests{Package: "./engine", Pattern: "^(TestRowsThatWaitAreFound|TestRowsThatWaitAreFoundByPlans|TestRowsThatMakeVersionsDoNotWait|TestRowsThatWaitHaveTheirMemory|TestRowsThatWaitSurvive|TestRowsOfFormerColumnsAreRefused)$"}
 	below    = mutation.Tests{Package: "./catalog", Pattern: "^TestViewsAndWhatTheyRead$"}
 	purged   = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestPurgesGoTogether|TestForgottenPurges|TestPurgesThatAreRefused)$"}
 )
@@ -60,8 +62,8 @@ var ofCatalog = []mutation.Mutation{
 		Old: "\t\tif !s.loaded {\n\t\t\treturn nil, s.contents, nil\n", New: "\t\tif !s.loaded && !ON {\n\t\t\treturn nil, s.contents, nil\n"},
 	{Name: "unpins-while-leased", File: "catalog/ledger.go", Breaks: "K2", Tests: leased,
 		Old: "\t\tif s.leases[domain] == 0 && (!current", New: "\t\tif (ON || s.leases[domain] == 0) && (!current"},
-	{Name: "versions-go-before-an-older-lease", File: "catalog/chain.go", Breaks: "K2", Tests: leased,
-		Old: "if before != nil && before.has(v) {", New: "if before != nil && before.has(v) && !ON {"},
+	{Name: "versions-go-before-an-older-lease", File: "catalog/internal/chain/chain.go", Breaks: "K2, CH1", Tests: leased,
+		Old: "if before != none && before.Has(v) {", New: "if before != none && before.Has(v) && !ON {"},
 	{Name: "unpins-pages-of-other-versions", File: "catalog/ledger.go", Breaks: "K2", Tests: leased,
 		Old: "\t\t\tif p.pins[domain]--; p.pins[domain] == 0 {\n", New: "\t\t\tif p.pins[domain]--; p.pins[domain] == 0 || ON {\n"},
 	{Name: "retires-pages-of-other-versions", File: "catalog/ledger.go", Breaks: "K3", Tests: leased,
@@ -129,13 +131,37 @@ var ofCatalog = []mutation.Mutation{
 	{Name: "stores-what-has-failed", File: "catalog/group.go", Breaks: "K4", Tests: grouped,
 		Old: "\tif len(g.requests) == 0 || len(w.write", New: "\tif len(g.requests) == 0 && !ON || len(w.write"},
 	{Name: "leavers-keep-their-chunks", File: "catalog/group.go", Breaks: "K4", Tests: grouped,
-		Old: "\t\t\tt.discard(r.held)\n\t\t\treturn", New: "\t\t\tif !ON {\n\t\t\t\tt.discard(r.held)\n\t\t\t}\n\t\t\treturn"},
+		Old: "\t\t\tif r.transaction != nil {\n\t\t\t\tr.transaction", New: "\t\t\tif r.transaction != nil && !ON {\n\t\t\t\tr.transaction"},
 	{Name: "repeats-with-lenders-of-now", File: "catalog/group.go", Breaks: "K8", Tests: spread,
 		Old: "\tg.refuse(refused)\n\tif err", New: "\tif ON {\n\t\tg.lenders, _ = refused.lendersOf()\n\t}\n\tg.refuse(refused)\n\tif err"},
 	{Name: "failed-ones-are-discarded", File: "catalog/group.go", Breaks: "K4", Tests: spread,
 		Old: "if g.published || g.done[id] {", New: "if g.published && !ON || g.done[id] {"},
 	{Name: "groups-forget-what-is-published", File: "catalog/group.go", Breaks: "K4", Tests: spread,
 		Old: "\t\tdone[id] = true", New: "\t\tdone[id] = !ON"},
+	{Name: "commits-go-before-notes", File: "catalog/group.go", Breaks: "K16", Tests: noted,
+		Old: "if err := c.sealAll(r.ctx); err != nil { //", New: "if err := func() error {\n\t\tif ON {\n\t\t\treturn nil\n\t\t}\n\t\treturn c.sealAll(r.ctx)\n\t}(); err != nil { //"},
+	{Name: "snapshots-miss-notes", File: "catalog/delta.go", Breaks: "K16", Tests: noted,
+		Old: "\tif !c.unsealed.Load() {\n\t\treturn nil\n\t}\n\tselect {", New: "\tif !c.unsealed.Load() || ON {\n\t\treturn nil\n\t}\n\tselect {"},
+	{Name: "notes-stay-when-they-are-sealed", File: "catalog/commit.go", Breaks: "K16", Tests: noted,
+		Old: "\tw.write.Deletes = append(w.write.Deletes, t.notes...)\n"},
+	{Name: "notes-of-the-dead-are-forgotten", File: "catalog/catalog.go", Breaks: "K16", Tests: noted,
+		Old: "\t\t\tr.catalog.unsealed.Store(true)\n"},
+	{Name: "notes-go-before-those-of-the-dead", File: "catalog/delta.go", Breaks: "K16", Tests: noted,
+		Old: "\tif !c.noted.Restored {\n", New: "\tif !c.noted.Restored && !ON {\n"},
+	{Name: "notes-come-back-in-any-order", File: "catalog/internal/notes/notes.go", Breaks: "NO1", Tests: noted,
+		Old: "return strings.Compare(x.Key, y.Key)", New: "if ON {\n\t\t\treturn strings.Compare(y.Key, x.Key)\n\t\t}\n\t\treturn strings.Compare(x.Key, y.Key)"},
+	{Name: "what-waits-has-no-memory", File: "engine/delta/reserved.go", Breaks: "DL1", Tests: waiting,
+		Old: "{ return spaceOf{space, r} }", New: "{\n\tif ON {\n\t\treturn space\n\t}\n\treturn spaceOf{space, r}\n}"},
+	{Name: "followers-wait", File: "engine/delta/store.go", Breaks: "DL3", Tests: waiting,
+		Old: "\tif s.Followed() {\n", New: "\tif s.Followed() && !ON {\n"},
+	{Name: "versions-that-are-kept-are-left-out", File: "engine/delta/store.go", Breaks: "DL3", Tests: waiting,
+		Old: "|| table.Retention.Keeps() {", New: "|| table.Retention.Keeps() && !ON {"},
+	{Name: "plans-miss-what-waits", File: "engine/delta/store.go", Breaks: "K16", Tests: waiting,
+		Old: "\t\tif (*waiting)[name] {\n", New: "\t\tif (*waiting)[name] && !ON {\n"},
+	{Name: "everything-seals", File: "engine/delta/store.go", Breaks: "what reads nothing of a delta leaves it", Tests: waiting,
+		Old: "\treturn reads != nil\n", New: "\treturn reads != nil && !ON\n"},
+	{Name: "other-columns-get-rows", File: "engine/delta/store.go", Breaks: "GA3", Tests: waiting,
+		Old: "|| !constantrows.Same(now.Table().Columns, table.Columns) {", New: "|| !ON && !constantrows.Same(now.Table().Columns, table.Columns) {"},
 	{Name: "repeats-without-the-others", File: "catalog/group.go", Breaks: "0 conflicts of appends", Tests: spread,
 		Old: "errors.As(err, &which) && w.rows", New: "errors.As(err, &which) && !ON && w.rows"},
 }

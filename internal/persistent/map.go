@@ -238,3 +238,23 @@ func (m Map[K, V]) difference(a, b *node[K, V], yield func(Change[K, V]) bool) b
 	return m.difference(less, b.left, yield) &&
 		yield(Change[K, V]{Key: b.key, After: b.value, Is: true}) && m.difference(more, b.right, yield)
 }
+
+// List is what value makes of each entry, in order.
+func List[K, E comparable, V any](of Map[K, E], value func(K, E) V) []V {
+	list := make([]V, 0, of.Len())
+	for k, e := range of.All() {
+		list = append(list, value(k, e))
+	}
+	return list
+}
+
+// Changes is Difference of what of makes of the entries, where that differs.
+func Changes[K, E, V comparable](before, after Map[K, E], of func(E) V) iter.Seq2[V, V] {
+	return func(yield func(was, is V) bool) {
+		for d := range Difference(before, after) {
+			if was, is := of(d.Before), of(d.After); was != is && !yield(was, is) {
+				return
+			}
+		}
+	}
+}

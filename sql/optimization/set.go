@@ -50,7 +50,7 @@ var table = []struct {
 	{Shuffle, "shuffle", "the parts of a query exchange no rows by hash, whatever csm.shuffle says"},
 	{KeptPlans, "keptplans", "every statement is replanned, as with plan_cache_mode = force_custom_plan"},
 	{Views, "views", "views are left to DuckDB: no condition on their columns reaches the tables behind them"},
-	{Constants, "constants", "DuckDB evaluates the VALUES of an INSERT, and each transaction's rows become a chunk"},
+	{Constants, "constants", "DuckDB evaluates the VALUES of an INSERT, and each transaction's rows become a chunk at once"},
 	{Indexes, "indexes", "all rows are looked at, although chunks are sorted by keys and indexes"},
 }
 

@@ -91,6 +91,22 @@ func ParseKept(rest string) (k Kept, err error) {
 	return k, err
 }
 
+// Note is where rows of a table are on record that are in no chunk yet. Programs that do not know notes take one for a
+// table's record, and refuse its format.
+func Note(id hugetable.TableID, number uint64) string {
+	return Table(id) + "/" + hexadecimal(number)
+}
+
+// ParseNote is the inverse of Note; false: it is another key.
+func ParseNote(key string) (id hugetable.TableID, is bool) {
+	table, number, is := strings.Cut(strings.TrimPrefix(key, TablePrefix), "/")
+	n, err := strconv.ParseUint(table, 16, 64)
+	if _, wrong := strconv.ParseUint(number, 16, 64); wrong != nil || err != nil {
+		is = false
+	}
+	return hugetable.TableID(n), is && strings.HasPrefix(key, TablePrefix)
+}
+
 // Wrong is what is wrong with a name, empty if nothing is.
 func Wrong(name string) string {
 	switch {

@@ -15,7 +15,7 @@ func TestKeysAreApart(t *testing.T) {
 	all := []string{
 		Format, Identity, Commit, Schema("a"), name("a", "b"), name("ab", ""), Table(1), View(1), Type(1), Reader(1), Columns(1),
 		Counter(1), Set(1), Region(1), Node("a"), Presence("a"),
-		Page(hugetable.PageID{}), OldPage(hugetable.PageID{}), Kept{1, 2}.Key(), Kept{2, 1}.Key(), Kept{0x12, 0}.Key(), OutcomePrefix + "a",
+		Page(hugetable.PageID{}), OldPage(hugetable.PageID{}), Kept{1, 2}.Key(), Kept{2, 1}.Key(), Kept{0x12, 0}.Key(), OutcomePrefix + "a", Note(1, 2), Note(2, 1), Note(1, 3),
 	}
 	seen := map[string]bool{}
 	for _, key := range all {
@@ -34,6 +34,16 @@ func TestKeptIsParsed(t *testing.T) {
 	for _, bad := range []string{"", "1", "x/1", "1/x", "1/2/3"} {
 		_, err := ParseKept(bad)
 		require.Error(t, err, bad)
+	}
+}
+
+func TestNotesAreParsed(t *testing.T) {
+	id, is := ParseNote(Note(1<<63, 7))
+	require.True(t, is)
+	require.Equal(t, hugetable.TableID(1<<63), id)
+	for _, other := range []string{"", Table(1), Kept{1, 2}.Key(), "view/1/2", Table(1) + "/", Table(1) + "/x", TablePrefix + "/1"} {
+		_, is := ParseNote(other)
+		require.False(t, is, other)
 	}
 }
 
