@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -255,4 +256,16 @@ func TestRowsThatWaitSurvive(t *testing.T) {
 		}
 		o.base = o.read(o.path())
 	}
+
+	e = o.open()
+	exec(t, session(t, e), "INSERT INTO u VALUES (0)")
+	require.NoError(t, e.Close())
+	bolt, err := store.OpenBolt(directory)
+	require.NoError(t, err)
+	_, err = bolt.Scan(t.Context(), []string{"table/"}, func(item store.Item) error {
+		require.Equal(t, 1, strings.Count(item.Key, "/"), "an end in order leaves no note, which older programs refuse: %s", item.Key)
+		return nil
+	})
+	require.NoError(t, err)
+	require.NoError(t, bolt.Close())
 }
