@@ -13,11 +13,8 @@ import (
 //
 //	Note ─► queue ─► one record of the store for all that wait ─► delta of the table ──┐
 //	Snapshot, Commit ─────────────────► SealDeltas: chunks, and the records removed ◄──┘
-//
-// Only the catalog of a node that is alone has deltas: no other one follows its store.
 
-// Deltas keep the rows of tables that are on record and in no chunk yet. All calls are in turn with commits, and may not
-// call the catalog.
+// Deltas keep the rows that are on record only. All calls are in turn with commits, and may not call the catalog.
 type Deltas interface {
 	// Restore takes rows of a table that a former process has noted.
 	Restore(table Table, rows []byte) error
@@ -33,17 +30,14 @@ type Note struct {
 	// Admit gives what Restore will get, if the rows may be noted of what has the table's name now; nil: nothing has.
 	// No rows: they have to become a chunk at once. ErrDeltasFull: it is called again when those that wait are sealed.
 	Admit func(now *TableVersion) (rows []byte, err error)
-	// Noted is called when they are durable.
-	Noted func()
-
+	Noted func() // is called when they are durable
 	taken bool
 }
 
 // ErrDeltasFull is what Note.Admit returns when deltas have to be sealed first.
 var ErrDeltasFull = errors.New("the rows that wait have to be sealed first")
 
-// Note puts rows on record; taken: they are durable, and every later snapshot has them. On an error other than
-// ErrOutcomeUnknown they are not.
+// Note puts rows on record; taken: they are durable, and every later snapshot has them. ErrOutcomeUnknown: perhaps.
 func (c *Catalog) Note(ctx context.Context, n *Note) (taken bool, err error) {
 	if c.shared() || c.options.Deltas == nil {
 		return false, nil
@@ -63,14 +57,23 @@ func (c *Catalog) noteAll(ctx context.Context, list []*request) {
 	var rows []notes.Rows
 	var taken []*request
 	for _, r := range list {
-		var of notes.Rows
-		if of, r.err = c.admit(r); r.err == nil && of.Rows != nil {
+		of, err := c.admit(r)
+		if errors.Is(err, ErrDeltasFull) { // those that were admitted are sealed, too: on record first
+			c.put(ctx, rows, taken)
+			rows, taken = nil, nil
+			if err = c.sealAll(ctx); err == nil {
+				of, err = c.admit(r)
+			}
+		}
+		if r.err = err; err == nil && of.Rows != nil {
 			rows, taken = append(rows, of), append(taken, r)
 		}
 	}
-	if len(taken) == 0 {
-		return
-	}
+	c.put(ctx, rows, taken)
+}
+
+// put puts notes on record that were admitted. Requires: committing.
+func (c *Catalog) put(ctx context.Context, rows []notes.Rows, taken []*request) {
 	err := c.noted.Put(context.WithoutCancel(ctx), rows)
 	if cause := notes.Cause(err); cause != nil {
 		err = notCommitted(cause)
@@ -87,19 +90,15 @@ func (c *Catalog) noteAll(ctx context.Context, list []*request) {
 	}
 }
 
-// admit asks whether a note's rows may be noted, and makes room if they may then.
+// admit asks whether a note's rows may be noted.
 func (c *Catalog) admit(r *request) (rows notes.Rows, err error) {
 	current, err := c.usable(r.ctx)
-	for err == nil {
-		now := current.tables.Of(r.note.Table).version
-		if rows.Rows, err = r.note.Admit(now); rows.Rows != nil {
-			rows.Table = now.Table().ID
-		}
-		if !errors.Is(err, ErrDeltasFull) {
-			return rows, err
-		}
-		err = c.sealAll(r.ctx)
-		current = c.Applied()
+	if err != nil {
+		return rows, err
+	}
+	now := current.tables.Of(r.note.Table).version
+	if rows.Rows, err = r.note.Admit(now); rows.Rows != nil {
+		rows.Table = now.Table().ID
 	}
 	return rows, err
 }

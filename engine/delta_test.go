@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/engine"
@@ -268,4 +269,38 @@ func TestRowsThatWaitSurvive(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, bolt.Close())
+}
+
+// Notes of several tables are one record of the log, also where the delta of one of them is full, or one too many.
+func TestRowsOfManyTablesWait(t *testing.T) {
+	t.Parallel()
+	e := open(t, func(c *engine.Config) { c.NoCompaction = true })
+	s := session(t, e)
+	const tables, sessions, each = 24, 6, 200
+	for i := range tables {
+		exec(t, s, fmt.Sprintf("CREATE TABLE t%d (w int, k int, s text)", i))
+	}
+	long := strings.Repeat("x", 20_000) // so that a delta is full after a few rows
+	var writers errgroup.Group
+	for w := range sessions {
+		s := session(t, e)
+		writers.Go(func() error {
+			for k := range each {
+				text := long[:max(1, k*w%len(long))]
+				_, err := s.Exec(t.Context(), fmt.Sprintf("INSERT INTO t%d VALUES ($1, $2, $3)", (k+5*w)%tables), w, k, text)
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	require.NoError(t, writers.Wait())
+	var all []string
+	for i := range tables {
+		all = append(all, fmt.Sprintf("SELECT w, k FROM t%d", i))
+	}
+	query := "SELECT count(*), count(DISTINCT (w, k)) FROM (" + strings.Join(all, " UNION ALL ") + ") q"
+	require.Equal(t, []string{fmt.Sprintf("%d|%d", sessions*each, sessions*each)}, rows(t, s, query))
+	require.NoError(t, e.CheckSpace(t.Context()))
 }

@@ -52,6 +52,9 @@ type Rows struct {
 
 // Put puts rows on record, all or none of them. They are durable then, or, if they end with a boot, survive the process.
 func (b *Book) Put(ctx context.Context, list []Rows) error {
+	if len(list) == 0 {
+		return nil
+	}
 	t := store.Transaction{Lazy: b.Boot != ""}
 	var names []string
 	for _, r := range list {
@@ -79,9 +82,6 @@ func (b *Book) Put(ctx context.Context, list []Rows) error {
 
 // settled is an error of a transaction that was found not to have happened.
 type settled struct{ error }
-
-// Is takes store.ErrUnknown for none of its kinds.
-func (s settled) Is(error) bool { return false }
 
 // Cause is what went wrong when notes were found not to have been put; nil: err is no such error.
 func Cause(err error) error {
