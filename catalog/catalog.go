@@ -236,7 +236,7 @@ func (r *reading) item(item store.Item) error {
 		}
 		r.names[TableName{Schema: schema, Name: name}] = item.Revision
 	case keys.TablePrefix:
-		if _, is := keys.ParseNote(item.Key); is {
+		if _, _, is := keys.ParseNote(item.Key); is {
 			r.catalog.unsealed.Store(true)
 			return nil
 		}

@@ -30,7 +30,7 @@ type Note struct {
 	// Admit gives what Restore will get, if the rows may be noted of what has the table's name now; nil: nothing has.
 	// No rows: they have to become a chunk at once. ErrDeltasFull: it is called again when those that wait are sealed.
 	Admit func(now *TableVersion) (rows []byte, err error)
-	Noted func() // is called when they are durable
+	Noted func(err error) // is called once for rows that were given: they are durable, or why they are not
 	taken bool
 }
 
@@ -83,10 +83,8 @@ func (c *Catalog) put(ctx context.Context, rows []notes.Rows, taken []*request) 
 	}
 	c.unsealed.Store(len(c.noted.Keys) > 0)
 	for _, r := range taken {
-		if r.err = err; err == nil {
-			r.note.taken = true
-			r.note.Noted()
-		}
+		r.err, r.note.taken = err, err == nil
+		r.note.Noted(err)
 	}
 }
 

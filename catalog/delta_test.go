@@ -44,8 +44,9 @@ func (s *noteStore) Get(ctx context.Context, key string) (store.Item, bool, erro
 func noted(t *testing.T, options catalog.Options) (*world, *noteStore) {
 	w := newWorld(t, store.Limits{})
 	w.fill(2)
-	s := &noteStore{Memory: w.store.Copy()}
-	w.deltas = &deltas{w: w}
+	w.store = w.store.Copy()
+	s := &noteStore{Memory: w.store}
+	w.deltas = &deltas{w: w, boot: options.Boot}
 	options.Deltas = w.deltas
 	c, err := catalog.Open(ctx, s, catalog.Homes{region: w.lender.Home.Home}, options)
 	require.NoError(t, err)
@@ -55,25 +56,17 @@ func noted(t *testing.T, options catalog.Options) (*world, *noteStore) {
 
 // one notes a row of a table.
 func (w *world) one(ctx context.Context, name catalog.TableName) (taken bool, err error) {
-	return w.catalog.Note(ctx, &catalog.Note{
-		Table: name,
-		Admit: func(v *catalog.TableVersion) ([]byte, error) {
-			if v == nil {
-				return nil, catalog.ErrConflict
-			}
-			return []byte{0, 0, 0, 0, 0, 0, 1, 0}, nil
-		},
-		Noted: func() {
-			v, _ := w.catalog.Applied().Table(name)
-			w.deltas.add(v.Table(), 256)
-		},
-	})
+	n := &note{w: w, name: name, values: []int64{w.next}}
+	w.next++
+	n.start(ctx)
+	return n.taken, n.err
 }
 
 func (w *world) count() int {
 	s := w.snapshot(catalog.Holder{})
 	defer s.Close()
 	v, _ := s.Table(tableA)
+	require.Empty(w.t, w.faults)
 	return len(w.rows(v))
 }
 
@@ -105,6 +98,41 @@ func TestNotesThatFail(t *testing.T) {
 	}
 }
 
+// What comes when rows cannot be sealed fails, with all that came with it. What comes later does not, and the rows are
+// there, also in another process, for which the same goes.
+func TestRowsThatCannotBeSealed(t *testing.T) {
+	w, s := noted(t, catalog.Options{})
+	refused := errors.New("refused")
+	commit := func() error {
+		seen, err := w.catalog.Snapshot(ctx, catalog.Holder{Unsealed: true})
+		require.NoError(t, err)
+		defer seen.Close()
+		tx := w.catalog.Begin(seen)
+		require.NoError(t, tx.Append(tableA, []*catalog.Chunk{w.chunk(1)}))
+		return tx.Commit(ctx)
+	}
+	_, err := w.one(ctx, tableA)
+	require.NoError(t, err)
+	s.err = refused
+	require.ErrorIs(t, commit(), refused)
+	s.err = nil
+	require.NoError(t, commit())
+	require.Equal(t, 2+1+1, w.count())
+
+	_, err = w.one(ctx, tableA)
+	require.NoError(t, err)
+	w.deltas = &deltas{w: w}
+	w.catalog, err = catalog.Open(ctx, s, catalog.Homes{region: w.lender.Home.Home}, catalog.Options{Deltas: w.deltas})
+	require.NoError(t, err)
+	s.err = refused
+	_, err = w.one(ctx, tableA)
+	require.ErrorIs(t, err, refused)
+	s.err = nil
+	_, err = w.one(ctx, tableA)
+	require.NoError(t, err)
+	require.Equal(t, 2+1+1+2, w.count(), "none came in the place of another one")
+}
+
 // A note is not lazy unless its rows end with the boot of the machine; the commit that seals it always is.
 func TestNotesAreDurable(t *testing.T) {
 	for _, ends := range []bool{false, true} {
@@ -131,7 +159,7 @@ func TestNotesOfAnotherBoot(t *testing.T) {
 	require.NoError(t, err)
 	for boot, want := range map[string]int{"one": 3, "another": 2} {
 		again := s.Memory.Copy()
-		w.deltas = &deltas{w: w}
+		w.store, w.deltas = again, &deltas{w: w, boot: boot}
 		w.catalog, err = catalog.Open(ctx, again, catalog.Homes{region: w.lender.Home.Home},
 			catalog.Options{EndsWithBoot: true, Boot: boot, Deltas: w.deltas})
 		require.NoError(t, err)

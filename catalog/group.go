@@ -209,7 +209,7 @@ type group struct {
 // fail ends a request without a trace.
 func (g *group) fail(r *request, err error) {
 	r.err = err
-	g.requests = slices.DeleteFunc(g.requests, func(other *request) bool { return other == r })
+	g.requests = slices.DeleteFunc(slices.Clone(g.requests), func(other *request) bool { return other == r })
 	g.giveBack(r.held)
 }
 

@@ -71,23 +71,34 @@ func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		// The dice are rolled from a seed: drawn one by one they would be small most of the time and most steps the same.
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
-		oneHistory(rt, rng, rapid.IntRange(5, 80).Draw(rt, "steps"), modelNames)
+		oneHistory(rt, rng, rapid.IntRange(5, 80).Draw(rt, "steps"), modelNames, 15)
 	})
 }
 
 // TestModelOfOneTable is TestModel where all sessions write to the same table, so that most commits find that another
 // one was there before: appends, moves and folds of the same chunks, and of those before them (H5, H7, K3, K5).
 func TestModelOfOneTable(t *testing.T) {
-	for seed := range uint64(300) {
-		oneHistory(t, rand.New(rand.NewPCG(seed, 3)), 150, modelNames[:1])
+	for seed := range uint64(200) {
+		oneHistory(t, rand.New(rand.NewPCG(seed, 3)), 150, modelNames[:1], 15)
 	}
 }
 
-func oneHistory(rt require.TestingT, rng *rand.Rand, steps int, names []catalog.TableName) {
+// TestModelOfNotes is TestModel where sessions note rows of several tables for the most part, at once (K16).
+func TestModelOfNotes(t *testing.T) {
+	names := []catalog.TableName{{Schema: "public", Name: "a"}, {Schema: "public", Name: "b"}, {Schema: "public", Name: "c"}}
+	for seed := range uint64(120) {
+		oneHistory(t, rand.New(rand.NewPCG(seed, 4)), 100, names, 9)
+	}
+}
+
+// oneHistory takes steps, of 17 kinds: the last ones are notes, and from a number on half of the others are.
+func oneHistory(rt require.TestingT, rng *rand.Rand, steps int, names []catalog.TableName, notes int) {
 	limits := storeLimits(rng)
 	w := newWorld(rt, limits)
 	defer delete(openSnapshots, w)
-	w.calm = len(names) == 1
+	w.calm = len(names) == 1 || notes < 15
+	w.most, w.several = pick(rng, []int{0, 4, 12}), pick(rng, []int{0, 1, 2})
+	w.crash(rng, nil) // with these limits
 	now := &twin{map[string]int64{"public": 0}, map[catalog.TableName]twinTable{}, map[string]int64{}}
 	sessions := make([]*session, 3)
 	clock := int64(0)
@@ -96,8 +107,17 @@ func oneHistory(rt require.TestingT, rng *rand.Rand, steps int, names []catalog.
 		i := rng.IntN(len(sessions))
 		s := sessions[i]
 		switch op := rng.IntN(17); {
-		case op > 14:
-			w.note(rng, now, pick(rng, names), clock)
+		case op >= notes && (op > 14 || rng.IntN(2) == 0):
+			over, doubt := w.meet(rng, now, names, s, clock)
+			if over {
+				s.snapshot.Close()
+				sessions[i] = nil
+			}
+			if doubt || rng.IntN(10) == 0 {
+				sessions = make([]*session, len(sessions))
+				openSnapshots[w] = nil
+				w.crash(rng, now)
+			}
 		case op == 0:
 			holder := catalog.Holder{Domain: pick(rng, []coherence.Domain{"", "far"})}
 			snapshot, err := w.catalog.Snapshot(ctx, holder)
@@ -113,7 +133,7 @@ func oneHistory(rt require.TestingT, rng *rand.Rand, steps int, names []catalog.
 		case op == 2 && rng.IntN(4) == 0:
 			sessions = make([]*session, len(sessions))
 			openSnapshots[w] = nil
-			w.restart()
+			w.crash(rng, now)
 		case s == nil:
 			sessions[i] = w.begin(now)
 		case op == 3:
@@ -128,7 +148,7 @@ func oneHistory(rt require.TestingT, rng *rand.Rand, steps int, names []catalog.
 			s.back(rt, rng.IntN(len(s.marks)), rng.IntN(3) == 0)
 			w.requireContents(s.sees, s.tx.Contents())
 		case op >= 9:
-			now = w.commit(s, now, clock)
+			now = w.commit(s, now, clock, s.tx.Commit(ctx))
 			w.settle(now)
 			s.snapshot.Close()
 			sessions[i] = nil
@@ -184,8 +204,10 @@ func (w *world) step(rt require.TestingT, rng *rand.Rand, s *session, name catal
 	if w.calm {
 		seldom = 8
 	}
-	if _, made := s.sees.tables[name]; made && (op == 0 || op == 4 || op == 5 || op == 6) && rng.IntN(seldom) > 0 {
+	if have && (op == 0 || op == 4 || op == 5 || op == 6) && rng.IntN(seldom) > 0 {
 		op = 1
+	} else if !have && w.calm {
+		op = 0
 	}
 	switch op {
 	case 12, 13:
@@ -446,9 +468,9 @@ func (w *world) fold(rt require.TestingT, rng *rand.Rand, s *session,
 	touch()
 }
 
-// commit predicts the outcome: a conflict exactly if something that was touched changed since the snapshot, and it is not
+// commit compares the outcome of a session's commit with what it has to be: a conflict exactly if something that was touched changed since the snapshot, and it is not
 // that rows were appended, other rows deleted, or other chunks moved, on both sides.
-func (w *world) commit(s *session, now *twin, clock int64) *twin {
+func (w *world) commit(s *session, now *twin, clock int64, err error) *twin {
 	conflict, merged := false, map[catalog.TableName]twinTable{}
 	for name := range s.touched {
 		base, had := s.base.tables[tableName(name)]
@@ -485,7 +507,6 @@ func (w *world) commit(s *session, now *twin, clock int64) *twin {
 			conflict = conflict || now.marks[name] != s.base.marks[name]
 		}
 	}
-	err := s.tx.Commit(ctx)
 	if conflict {
 		require.ErrorIs(w.t, err, catalog.ErrConflict, "touched %v base %+v now %+v own %+v", s.touched, s.base, now, s.sees)
 		var state interface{ SQLState() string }

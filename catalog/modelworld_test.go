@@ -32,8 +32,11 @@ type world struct {
 	faults  []error
 	fault   faults.Hook
 	later   time.Duration // than the epoch it is now
+	flaw    flaw          // of the store
 	deltas  *deltas
-	placed  map[string]string // where chunks lie that deltas became
+	most    int               // rows of a delta; 0: any number
+	several int               // tables may have one; 0: all
+	events  []func(now *twin) // what has become of notes, and the twin does not know
 	calm    bool              // of a model: tables are seldom dropped, emptied or recreated
 }
 
@@ -48,8 +51,8 @@ func newWorld(t require.TestingT, limits store.Limits) *world {
 // open starts a catalog on what the store and the memory hold; first is the generation to go on with.
 func (w *world) open(first coherence.Generation) {
 	w.lender = lendertest.New(w.t, region, w.memory, first)
-	w.deltas = &deltas{w: w}
-	c, err := catalog.Open(ctx, w.store, catalog.Homes{region: w.lender.Home.Home}, catalog.Options{
+	w.deltas = &deltas{w: w, most: w.most, tablesMost: w.several}
+	c, err := catalog.Open(ctx, &flawed{w.store, w}, catalog.Homes{region: w.lender.Home.Home}, catalog.Options{
 		Deltas:         w.deltas,
 		InitialSchemas: []string{"public"},
 		Now:            func() time.Time { return epoch.Add(w.later) },
@@ -62,6 +65,7 @@ func (w *world) open(first coherence.Generation) {
 
 // restart is what SIGKILL leaves: the store's content and the region's bytes.
 func (w *world) restart() {
+	w.deltas.crashed()
 	w.reopen()
 	require.NoError(w.t, w.catalog.LiveExtents(ctx, func(x catalog.LiveExtent) error {
 		w.memory.Take(x.Range)

@@ -60,7 +60,8 @@ func (s *Store) Spare(constant bool, reads lookup.Meanings) bool {
 type delta struct {
 	table    catalog.Table
 	rows     []*constantrows.Rows
-	bytes    int64
+	bytes    int64 // of the rows, and of those that were admitted
+	admitted int   // notes that are on their way to the log
 	reserved *reserved
 }
 
@@ -77,7 +78,7 @@ func (s *Store) Note(ctx context.Context, c *catalog.Catalog, table catalog.Tabl
 	return c.Note(ctx, &catalog.Note{
 		Table: table.Name,
 		Admit: func(now *catalog.TableVersion) ([]byte, error) { return s.admit(now, table, rows, bytes) },
-		Noted: func() { s.add(table.ID, rows, bytes) },
+		Noted: func(err error) { s.noted(table.ID, rows, bytes, err) },
 	})
 }
 
@@ -99,10 +100,25 @@ func (s *Store) admit(now *catalog.TableVersion, table catalog.Table, rows []*co
 			return nil, err
 		}
 	}
+	d.admitted, d.bytes = d.admitted+1, d.bytes+bytes
 	for _, r := range rows {
 		record = r.Append(record)
 	}
 	return record, nil
+}
+
+// noted takes rows that were admitted, if they are on record. A delta that has none by then is no delta: its table may
+// change, which seals nothing (DL2).
+func (s *Store) noted(id catalog.TableID, rows []*constantrows.Rows, bytes int64, err error) {
+	d := s.tables[id]
+	if d.admitted--; err == nil {
+		d.rows = append(d.rows, rows...)
+		return
+	}
+	if d.bytes -= bytes; d.admitted == 0 && len(d.rows) == 0 {
+		d.reserved.giveBack()
+		delete(s.tables, id)
+	}
 }
 
 // begin begins the delta of a table; nil: it can have none, or there is no memory for it.
@@ -136,11 +152,6 @@ func (s *Store) put(d *delta) {
 	}
 }
 
-func (s *Store) add(id catalog.TableID, rows []*constantrows.Rows, bytes int64) {
-	d := s.tables[id]
-	d.rows, d.bytes = append(d.rows, rows...), d.bytes+bytes
-}
-
 // Restore implements catalog.Deltas.
 func (s *Store) Restore(table catalog.Table, record []byte) error {
 	rows, err := constantrows.Decode(table.Columns, record)
@@ -150,7 +161,8 @@ func (s *Store) Restore(table catalog.Table, record []byte) error {
 	if s.tables[table.ID] == nil {
 		s.put(&delta{table: table, reserved: &reserved{}})
 	}
-	s.add(table.ID, rows, 0)
+	d := s.tables[table.ID]
+	d.rows = append(d.rows, rows...)
 	return nil
 }
 

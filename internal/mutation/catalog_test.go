@@ -10,7 +10,7 @@ var (
 	deleted  = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestDeletesGoTogether|TestARowIsDeletedOnce|TestTablesWithoutDeletedRowsReadNothing|TestPagesSplit)$"}
 	numbered = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestColumnsComeAndGo|TestChunksOfOtherNumbers|TestFoldedAndMovedAcrossColumns|TestAlteredBehindFolds|TestPagesOfFormerColumnsAreSummedUp)$"}
 	held     = mutation.Tests{Package: "./catalog/internal/horizon", Pattern: "^(TestReads|TestNothingIsRetiredThatIsRead|TestWhatARevisionMayHaveHad|TestAForgottenSnapshot)$"}
-	noted    = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestModelOfOneTable)$"}
+	noted    = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestModelOfOneTable|TestModelOfNotes)$"}
 	waiting  = mutation.Tests{Package: "./engine", Pattern: "^(TestRowsThatWaitAreFound|TestRowsThatWaitAreFoundByPlans|TestRowsThatMakeVersionsDoNotWait|TestRowsThatWaitHaveTheirMemory|TestRowsThatWaitSurvive|TestRowsOfFormerColumnsAreRefused)$"}
 	below    = mutation.Tests{Package: "./catalog", Pattern: "^TestViewsAndWhatTheyRead$"}
 	purged   = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestPurgesGoTogether|TestForgottenPurges|TestPurgesThatAreRefused)$"}
@@ -148,6 +148,12 @@ var ofCatalog = []mutation.Mutation{
 		Old: "\t\t\tr.catalog.unsealed.Store(true)\n"},
 	{Name: "notes-go-before-those-of-the-dead", File: "catalog/delta.go", Breaks: "K16", Tests: noted,
 		Old: "\tif !c.noted.Restored {\n", New: "\tif !c.noted.Restored && !ON {\n"},
+	{Name: "notes-are-sealed-on-their-way", File: "catalog/delta.go", Breaks: "K16", Tests: noted,
+		Old: "\t\t\tc.put(ctx, rows, taken)\n\t\t\trows, taken = nil, nil\n"},
+	{Name: "notes-take-the-place-of-those-of-the-dead", File: "catalog/internal/notes/notes.go", Breaks: "NO1", Tests: noted,
+		Old: "max(b.last, number)\n", New: "max(b.last, number)\n\t\tif ON {\n\t\t\tb.last = 0\n\t\t}\n"},
+	{Name: "those-that-fail-are-not-answered", File: "catalog/group.go", Breaks: "each request hears of its end", Tests: noted,
+		Old: "\tg.requests = slices.DeleteFunc(slices.Clone(g.requests), func", New: "\tif !ON {\n\t\tg.requests = slices.Clone(g.requests)\n\t}\n\tg.requests = slices.DeleteFunc(g.requests, func"},
 	{Name: "notes-come-back-in-any-order", File: "catalog/internal/notes/notes.go", Breaks: "NO1", Tests: noted,
 		Old: "return strings.Compare(x.Key, y.Key)", New: "if ON {\n\t\t\treturn strings.Compare(y.Key, x.Key)\n\t\t}\n\t\treturn strings.Compare(x.Key, y.Key)"},
 	{Name: "what-waits-has-no-memory", File: "engine/delta/reserved.go", Breaks: "DL1", Tests: waiting,

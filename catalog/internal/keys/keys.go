@@ -98,13 +98,11 @@ func Note(id hugetable.TableID, number uint64) string {
 }
 
 // ParseNote is the inverse of Note; false: it is another key.
-func ParseNote(key string) (id hugetable.TableID, is bool) {
-	table, number, is := strings.Cut(strings.TrimPrefix(key, TablePrefix), "/")
+func ParseNote(key string) (id hugetable.TableID, number uint64, is bool) {
+	table, note, is := strings.Cut(strings.TrimPrefix(key, TablePrefix), "/")
 	n, err := strconv.ParseUint(table, 16, 64)
-	if _, wrong := strconv.ParseUint(number, 16, 64); wrong != nil || err != nil {
-		is = false
-	}
-	return hugetable.TableID(n), is && strings.HasPrefix(key, TablePrefix)
+	number, wrong := strconv.ParseUint(note, 16, 64)
+	return hugetable.TableID(n), number, is && wrong == nil && err == nil && strings.HasPrefix(key, TablePrefix)
 }
 
 // Wrong is what is wrong with a name, empty if nothing is.

@@ -38,11 +38,12 @@ func TestKeptIsParsed(t *testing.T) {
 }
 
 func TestNotesAreParsed(t *testing.T) {
-	id, is := ParseNote(Note(1<<63, 7))
+	id, number, is := ParseNote(Note(1<<63, 7))
 	require.True(t, is)
+	require.EqualValues(t, 7, number)
 	require.Equal(t, hugetable.TableID(1<<63), id)
 	for _, other := range []string{"", Table(1), Kept{1, 2}.Key(), "view/1/2", Table(1) + "/", Table(1) + "/x", TablePrefix + "/1"} {
-		_, is := ParseNote(other)
+		_, _, is := ParseNote(other)
 		require.False(t, is, other)
 	}
 }

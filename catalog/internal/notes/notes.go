@@ -6,7 +6,7 @@
 //
 // # Invariants
 //
-//   - NO1: notes come back in the order in which they were put.
+//   - NO1: notes come back in the order in which they were put, each of them.
 //   - NO2: what Put has not put on record for certain is no note of the book; ErrUnknown says that it may be one.
 //
 // # Lock order
@@ -98,7 +98,7 @@ func (b *Book) Restore(ctx context.Context, each func(Rows) error) error {
 	}
 	var list []store.Item
 	if _, err := b.Store.Scan(ctx, []string{keys.TablePrefix}, func(item store.Item) error {
-		if _, is := keys.ParseNote(item.Key); is {
+		if _, _, is := keys.ParseNote(item.Key); is {
 			list = append(list, item)
 		}
 		return nil
@@ -108,15 +108,16 @@ func (b *Book) Restore(ctx context.Context, each func(Rows) error) error {
 	slices.SortFunc(list, func(x, y store.Item) int { return strings.Compare(x.Key, y.Key) })
 	for _, item := range list {
 		n, err := record.DecodeNote(item.Value)
-		if id, _ := keys.ParseNote(item.Key); err == nil && (n.Boot == "" || n.Boot == b.Boot) {
+		if id, _, _ := keys.ParseNote(item.Key); err == nil && (n.Boot == "" || n.Boot == b.Boot) {
 			err = each(Rows{id, n.Rows})
 		}
 		if err != nil {
 			return fmt.Errorf("note %q: %w", item.Key, err)
 		}
 	}
-	for _, item := range list {
-		b.Keys = append(b.Keys, item.Key)
+	for _, item := range list { // which are there until they are sealed: no other may come in their place
+		_, number, _ := keys.ParseNote(item.Key)
+		b.Keys, b.last = append(b.Keys, item.Key), max(b.last, number)
 	}
 	b.Restored = true
 	return nil
