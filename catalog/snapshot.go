@@ -16,11 +16,13 @@ import (
 type Snapshot struct {
 	*Contents
 	// Age bounds how much older it was than the last commit when it was taken; 0: it was the last one (Holder.MaxAge).
-	Age     time.Duration
-	lease   LeaseID
-	closing sync.Once
-	release func()
-	trust   func(regions []memregion.RegionID) error // nil: no other node lends
+	Age time.Duration
+	// Unsealed says that rows may be missing that were noted (Holder.Unsealed).
+	Unsealed bool
+	lease    LeaseID
+	closing  sync.Once
+	release  func()
+	trust    func(regions []memregion.RegionID) error // nil: no other node lends
 }
 
 // Lease is the snapshot's lease.
@@ -120,7 +122,7 @@ func (c *Catalog) takeLease(holder Holder, age time.Duration) (*Snapshot, *Conte
 	s.leases[holder.Domain]++
 	s.total++
 	id := l.ID
-	taken := &Snapshot{Contents: s.contents, Age: age, lease: id, release: func() { _ = c.ReleaseLease(id) }}
+	taken := &Snapshot{Contents: s.contents, Age: age, Unsealed: holder.Unsealed, lease: id, release: func() { _ = c.ReleaseLease(id) }}
 	if c.shared() {
 		seen := c.mu.applied
 		taken.trust = func(regions []memregion.RegionID) error { return c.trust(seen, regions) }

@@ -136,6 +136,42 @@ func TestRowsThatWaitAreFoundByPlans(t *testing.T) {
 	require.LessOrEqual(t, chunksOf(t, s, "t"), before+10, "none of 80 statements had to have a chunk made")
 }
 
+// A statement that was prepared is planned again when its names have come to mean something else, and finds the rows that
+// wait in what it reads now (K16).
+func TestRowsThatWaitAreFoundByOtherPlans(t *testing.T) {
+	t.Parallel()
+	e := open(t, func(c *engine.Config) { c.NoCompaction = true })
+	other := session(t, e)
+	for _, test := range []struct{ before, sql, change, table string }{
+		{"CREATE VIEW w AS SELECT i FROM other", "SELECT count(*) FROM w", "CREATE OR REPLACE VIEW w AS SELECT i FROM t", "t"},
+		{"CREATE VIEW w AS SELECT i FROM other", "SELECT count(*) FROM w", "DROP VIEW w; CREATE TABLE w (i int)", "w"},
+		{"SET search_path = x, public", "SELECT count(*) FROM r", "SET search_path = y, public", "y.r"},
+		{"SET search_path = z, x", "SELECT count(*) FROM r", "CREATE TABLE z.r (i int)", "z.r"},
+		{"", "SELECT count(*) FROM public.other", "ALTER TABLE other RENAME TO t2; ALTER TABLE t RENAME TO other", "other"},
+	} {
+		s := session(t, e)
+		exec(t, s, `DROP SCHEMA IF EXISTS x CASCADE; DROP SCHEMA IF EXISTS y CASCADE; DROP SCHEMA IF EXISTS z CASCADE;
+			DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE SCHEMA x; CREATE SCHEMA y; CREATE SCHEMA z;
+			CREATE TABLE t (i int); CREATE TABLE other (i int); CREATE TABLE x.r (i int); CREATE TABLE y.r (i int)`)
+		exec(t, s, test.before)
+		exec(t, other, "INSERT INTO t VALUES (0); DELETE FROM t")
+		st, err := s.Prepare(t.Context(), test.sql)
+		require.NoError(t, err, test.sql)
+		run := func() []string {
+			got, err := st.Query(t.Context())
+			require.NoError(t, err)
+			lines, err := linesOf(got)
+			require.NoError(t, err)
+			return lines
+		}
+		require.Equal(t, []string{"0"}, run())
+		require.Equal(t, []string{"0"}, run())
+		exec(t, s, test.change)
+		exec(t, other, "INSERT INTO "+test.table+" VALUES (1)")
+		require.Equal(t, []string{"1"}, run(), "%s; %s", test.before, test.change)
+	}
+}
+
 // Rows do not wait where each commit is a version that is kept, or that a follower hears of (DL3).
 func TestRowsThatMakeVersionsDoNotWait(t *testing.T) {
 	t.Parallel()
@@ -146,6 +182,18 @@ func TestRowsThatMakeVersionsDoNotWait(t *testing.T) {
 		exec(t, s, fmt.Sprintf("INSERT INTO kept VALUES (%d)", i))
 	}
 	require.Equal(t, []string{"3"}, rows(t, s, "SELECT count(*) FROM kept AT (VERSION => 4)"))
+	exec(t, s, "CREATE TABLE later (i int)")
+	sessions := []*engine.Session{session(t, e), session(t, e), session(t, e)}
+	for i, of := range sessions {
+		of.BeginImplicit()
+		exec(t, of, "INSERT INTO later VALUES ($1)", i)
+	}
+	exec(t, s, "ALTER TABLE later SET (retention = '1 hour')")
+	versions := rows(t, s, "SELECT version FROM csm.tables WHERE name = 'later'")
+	for _, of := range sessions {
+		require.NoError(t, of.EndImplicit(t.Context(), false))
+	}
+	require.Equal(t, rows(t, s, "SELECT "+versions[0]+" + 3"), rows(t, s, "SELECT version FROM csm.tables WHERE name = 'later'"))
 	exec(t, s, "CREATE TABLE heard (i int)")
 	exec(t, s, "INSERT INTO heard VALUES (0)")
 	f := follow(t, e, "heard")

@@ -493,13 +493,13 @@ func (st *Statement) replan(ctx context.Context) (v *snapshot.View, err error) {
 			return nil, err
 		}
 	}
-	defer func() {
-		if err != nil {
-			v.Release()
-		}
-	}()
+	defer func() { v, err = v.Unless(err) }()
 	fresh := st.plan != nil && st.plan.fresh(v)
-	if !fresh || !atOnce && st.grounds.Relations.Own() {
+	if !fresh && !st.nothing && v.Unsealed() { // it was of what the former plan reads
+		v.Release()
+		v, err = st.session.pinRead(ctx, false, nil)
+	}
+	if err == nil && (!fresh || !atOnce && st.grounds.Relations.Own()) {
 		err = st.means(v)
 	}
 	if fresh || err != nil {
@@ -516,8 +516,7 @@ func (st *Statement) replan(ctx context.Context) (v *snapshot.View, err error) {
 	if old != nil {
 		old.close()
 	}
-	plan.Names = plan.meanings(v)
-	st.plan = plan
+	plan.Names, st.plan = plan.meanings(v), plan
 	if err = st.chargePlan(); err != nil {
 		st.dropPlan()
 	}

@@ -88,7 +88,7 @@ func (s *Store) admit(now *catalog.TableVersion, table catalog.Table, rows []*co
 	if now == nil || now.Table().ID != table.ID || !constantrows.Same(now.Table().Columns, table.Columns) {
 		return nil, fmt.Errorf("%w: table %v has changed since the rows were made", catalog.ErrConflict, table.Name)
 	}
-	if s.Followed() {
+	if s.Followed() || now.Table().Retention.Keeps() { // which it did not when the rows were made
 		return nil, nil
 	}
 	d := s.tables[table.ID]

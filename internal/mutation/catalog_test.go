@@ -11,7 +11,7 @@ var (
 	numbered = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestColumnsComeAndGo|TestChunksOfOtherNumbers|TestFoldedAndMovedAcrossColumns|TestAlteredBehindFolds|TestPagesOfFormerColumnsAreSummedUp)$"}
 	held     = mutation.Tests{Package: "./catalog/internal/horizon", Pattern: "^(TestReads|TestNothingIsRetiredThatIsRead|TestWhatARevisionMayHaveHad|TestAForgottenSnapshot)$"}
 	noted    = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestModelOfOneTable|TestModelOfNotes)$"}
-	waiting  = mutation.Tests{Package: "./engine", Pattern: "^(TestRowsThatWaitAreFound|TestRowsThatWaitAreFoundByPlans|TestRowsThatMakeVersionsDoNotWait|TestRowsThatWaitHaveTheirMemory|TestRowsThatWaitSurvive|TestRowsOfFormerColumnsAreRefused)$"}
+	waiting  = mutation.Tests{Package: "./engine", Pattern: "^(TestRowsThatWaitAreFound|TestRowsThatWaitAreFoundByPlans|TestRowsThatWaitAreFoundByOtherPlans|TestRowsThatMakeVersionsDoNotWait|TestRowsThatWaitHaveTheirMemory|TestRowsThatWaitSurvive|TestRowsOfFormerColumnsAreRefused)$"}
 	below    = mutation.Tests{Package: "./catalog", Pattern: "^TestViewsAndWhatTheyRead$"}
 	purged   = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestPurgesGoTogether|TestForgottenPurges|TestPurgesThatAreRefused)$"}
 )
@@ -164,6 +164,10 @@ var ofCatalog = []mutation.Mutation{
 		Old: "|| table.Retention.Keeps() {", New: "|| table.Retention.Keeps() && !ON {"},
 	{Name: "plans-miss-what-waits", File: "engine/delta/store.go", Breaks: "K16", Tests: waiting,
 		Old: "\t\tif (*waiting)[name] {\n", New: "\t\tif (*waiting)[name] && !ON {\n"},
+	{Name: "plans-of-other-names-miss-what-waits", File: "engine/statement.go", Breaks: "K16", Tests: waiting,
+		Old: "if !fresh && !st.nothing && v.Unsealed() {", New: "if !fresh && !ON && !st.nothing && v.Unsealed() {"},
+	{Name: "versions-that-are-kept-since-are-left-out", File: "engine/delta/store.go", Breaks: "DL3", Tests: waiting,
+		Old: "|| now.Table().Retention.Keeps() {", New: "|| now.Table().Retention.Keeps() && !ON {"},
 	{Name: "everything-seals", File: "engine/delta/store.go", Breaks: "what reads nothing of a delta leaves it", Tests: waiting,
 		Old: "\treturn reads != nil\n", New: "\treturn reads != nil && !ON\n"},
 	{Name: "other-columns-get-rows", File: "engine/delta/store.go", Breaks: "GA3", Tests: waiting,
