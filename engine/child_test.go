@@ -43,6 +43,7 @@ var roles = map[string]func(c *childSide) error{
 	"reload":    reloadRole,
 	"worker":    workerRole,
 	"sequence":  sequenceRole,
+	"notes":     noteRole,
 }
 
 func TestMain(m *testing.M) {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -237,6 +238,7 @@ func TestRowsThatWaitHaveTheirMemory(t *testing.T) {
 	exec(t, s, "CREATE TABLE t (i int, s text); CREATE TABLE big (i bigint)")
 	exec(t, fills, "BEGIN ISOLATION LEVEL REPEATABLE READ")
 	exec(t, fills, "SELECT count(*) FROM big") // later statements take no snapshot
+	began := time.Now()
 	exec(t, s, "INSERT INTO t VALUES (0, 'first')")
 	exec(t, fills, "SAVEPOINT x")
 	for size := 400_000; size > 0; size /= 4 {
@@ -250,6 +252,7 @@ func TestRowsThatWaitHaveTheirMemory(t *testing.T) {
 			exec(t, fills, "RELEASE x; SAVEPOINT x")
 		}
 	}
+	soon := time.Since(began) < time.Second/2 // rows that wait longer are sealed, and their memory is taken, too
 	acknowledged, refused := 1, 0
 	for i := range 3000 {
 		_, err := s.Exec(t.Context(), fmt.Sprintf("INSERT INTO t VALUES (%d, 'a text of some length, so that a delta is full soon')", i))
@@ -261,7 +264,7 @@ func TestRowsThatWaitHaveTheirMemory(t *testing.T) {
 		refused++
 	}
 	require.Positive(t, refused, "or the region was not full")
-	require.Greater(t, acknowledged, 100, "or none of them waited")
+	require.True(t, !soon || acknowledged > 100, "or none of them waited")
 	require.Equal(t, []string{fmt.Sprintf("%d|%d", acknowledged, acknowledged)}, rows(t, s, "SELECT count(*), count(s) FROM t"))
 	exec(t, fills, "ROLLBACK")
 	exec(t, s, "INSERT INTO t VALUES (-1, 'last')")

@@ -67,7 +67,7 @@ func (v *View) AgeNotice() string {
 		v.Age.Round(100*time.Millisecond))
 }
 
-// Unsealed reports whether rows may be missing that are in no chunk yet: then nothing may be read that was not asked for.
+// Unsealed reports whether rows may be missing of tables that the statement was not going to read.
 func (v *View) Unsealed() bool { return v.Lease.Snapshot.Unsealed }
 
 // Release ends the use of the view. v may be nil.
