@@ -499,7 +499,8 @@ func (w *world) commit(s *session, now *twin, clock int64, err error) *twin {
 			conflict = conflict || now.marks["other"] != s.base.marks["other"]
 		}
 		if name == "other" { // a dropped schema must not have got a table meanwhile
-			conflict = conflict || (now.marks["other.a"] != s.base.marks["other.a"] && contains(now, "other.a") && hasSchema(s.base, "other"))
+			made := now.tables[tableName("other.a")].named != s.base.tables[tableName("other.a")].named
+			conflict = conflict || (made && contains(now, "other.a") && hasSchema(s.base, "other"))
 		}
 	}
 	if s.tx.Changed() {
@@ -539,6 +540,9 @@ func (w *world) commit(s *session, now *twin, clock int64, err error) *twin {
 			if s.base.tables[tableName(name)].leaves(s.sees.tables[tableName(name)], table) {
 				w.drawn++
 				table.chunks, table.epoch, table.numbers, table.changed = nil, w.drawn, w.drawn, clock
+			}
+			if s.base.tables[tableName(name)].id != table.id {
+				table.named = clock
 			}
 			table.truncated, table.folded = false, nil
 			next.tables[tableName(name)], next.marks[name] = table, clock

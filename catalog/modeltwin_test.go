@@ -25,6 +25,7 @@ type twinTable struct {
 	epoch     int64     // drawn again whenever rows get other numbers
 	numbers   int64     // drawn again whenever chunks get other numbers
 	changed   int64     // when rows came or went last
+	named     int64     // when it got its name
 	folded    *twinFold // by a transaction
 }
 
