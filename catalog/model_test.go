@@ -503,7 +503,7 @@ func (w *world) commit(s *session, now *twin, clock int64, err error) *twin {
 			conflict = conflict || (made && contains(now, "other.a") && hasSchema(s.base, "other"))
 		}
 	}
-	if s.tx.Changed() {
+	if s.writes() {
 		for name := range s.cloned {
 			conflict = conflict || now.marks[name] != s.base.marks[name]
 		}
@@ -568,12 +568,17 @@ func (w *world) advance(s *session, now *twin) {
 		sees.tables[tableName(name)] = next
 	}
 	var points []*catalog.Savepoint
-	for i := range s.marks {
+	undone := false // something that a savepoint has, and the session has not any more, is a conflict
+	for i, m := range s.marks {
 		points = append(points, &s.marks[i].savepoint)
+		for name := range m.touched {
+			_, together := m.sees.tables[tableName(name)].rebase(s.base.tables[tableName(name)], now.tables[tableName(name)])
+			undone = undone || !together
+		}
 	}
 	would, err := s.tx.GoesBehind(ctx, to), s.tx.Advance(ctx, to, points...)
-	if conflict {
-		require.ErrorIs(w.t, would, catalog.ErrConflict)
+	if conflict || undone {
+		require.Equal(w.t, conflict, errors.Is(would, catalog.ErrConflict), would)
 		require.ErrorIs(w.t, err, catalog.ErrConflict)
 		to.Close()
 		w.requireContents(s.sees, s.tx.Contents())
@@ -593,6 +598,16 @@ func (w *world) advance(s *session, now *twin) {
 	s.snapshot.Close()
 	s.snapshot, s.base, s.sees = to, now.clone(), sees
 	w.requireContents(s.sees, s.tx.Contents())
+}
+
+// writes reports whether anything is left of what the session has done: not so of what it made and dropped.
+func (s *session) writes() bool {
+	for name := range s.touched {
+		if contains(s.base, name) || contains(s.sees, name) || hasSchema(s.base, name) || hasSchema(s.sees, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // baseOf is a table as the session found it, whatever it was called.
