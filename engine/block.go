@@ -136,6 +136,15 @@ func (s *Session) beginDuck(b *block) error {
 	return nil
 }
 
+// joinDuck has DuckDB's transaction be a block's from the first statement on: now() is the same for all of them.
+func (s *Session) joinDuck() error {
+	if s.block == nil || s.block.implicit || s.block.duck {
+		return nil
+	}
+	s.yield()
+	return s.beginDuck(s.block)
+}
+
 // BeginImplicit makes what follows, until EndImplicit, one unit; it costs nothing before a statement reads or writes.
 func (s *Session) BeginImplicit() { s.life.Do(s.beginImplicit) }
 

@@ -122,17 +122,17 @@ func (q *query) keptBytes() (bytes int64) {
 	return bytes
 }
 
-// lasting reports whether planning the text again, over the same versions of tables, gives the same plan.
-func (q *query) lasting(sql *plan.Statement) bool {
-	return sql.Tree != nil && !q.Own && !q.Late && !q.AsText && !q.viewed &&
-		distribute.Reproducible(sql.Tree) && sql.ReadsOnly()
+// found notes of how long the plan stands by what is known of its statement.
+func (q *query) found(sql *plan.Statement) {
+	q.named = sql.Tree != nil && !q.Late && !q.AsText && !q.viewed && sql.ReadsOnly() && distribute.Replayable(sql.Tree)
+	q.lasts = q.named && distribute.Reproducible(sql.Tree)
 }
 
 // meanings are what the plan's names mean in v, for which it was made; nil where what it depends on is not found out: what
 // DuckDB looks up, and what several nodes are sent, which says of which revision it is.
 func (q *query) meanings(v *snapshot.View) lookup.Meanings {
-	q.Own = q.Own || v.Contents.Err() != nil // another statement may find what this one has not
-	if !q.lasts || q.split != nil || q.session.temporary {
+	lost := v.Contents.Err() != nil // another statement may find what this one has not
+	if q.Own = q.Own || lost; lost || !q.named || q.split != nil || q.session.temporary {
 		return nil
 	}
 	return q.Reads.Meanings(v.Meaning)

@@ -152,6 +152,68 @@ func TestPlansAreKept(t *testing.T) {
 	require.Equal(t, []string{"1|w1"}, rows(t, s, sql))
 }
 
+// In a transaction block, too, a plan belongs to what its names mean: the block's own changes of other tables leave it,
+// those of its tables do not, nor does their end.
+func TestPlansStandBesideOwnChanges(t *testing.T) {
+	ctx := context.Background()
+	e := open(t)
+	s := session(t, e)
+	exec(t, s, "CREATE TABLE t AS SELECT i AS a FROM range(10) r(i); CREATE TABLE u (a bigint)")
+	exec(t, s, "CREATE TABLE w (a bigint, b timestamptz)")
+	queries := map[string]*engine.Statement{}
+	plan := func(sql, want string) any {
+		st := queries[sql]
+		if st == nil {
+			var err error
+			st, err = s.Prepare(ctx, sql)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, st.Close()) })
+			queries[sql] = st
+		}
+		reader, err := st.Query(ctx)
+		require.NoError(t, err, sql)
+		lines, err := linesOf(reader)
+		require.NoError(t, err)
+		require.Equal(t, []string{want}, lines, sql)
+		return engine.PlanOf(st)
+	}
+	kernels, duck := "SELECT a FROM t WHERE a = 3", "SELECT sum(x.a) FROM t x, t y WHERE x.a = y.a"
+	for _, sql := range []string{kernels, duck} {
+		value := map[string][3]string{kernels: {"3", "3", "3"}, duck: {"45", "145", "145"}}[sql]
+		first := plan(sql, value[0])
+		exec(t, s, "BEGIN; INSERT INTO u VALUES (1)")
+		require.Same(t, first, plan(sql, value[0]))
+		exec(t, s, "SAVEPOINT before; INSERT INTO t VALUES (100)")
+		own := plan(sql, value[1])
+		require.NotSame(t, first, own)
+		exec(t, s, "INSERT INTO u VALUES (2)")
+		require.Same(t, own, plan(sql, value[1]))
+		exec(t, s, "DELETE FROM t WHERE a = 100")
+		require.NotSame(t, own, plan(sql, value[0]))
+		exec(t, s, "ROLLBACK TO before")
+		plan(sql, value[0])
+		exec(t, s, "INSERT INTO t VALUES (100)")
+		require.NotSame(t, own, plan(sql, value[1]), "another hundred")
+		exec(t, s, "ROLLBACK")
+		plan(sql, value[0])
+	}
+	insert, err := s.Prepare(ctx, "INSERT INTO w VALUES (1, now())")
+	require.NoError(t, err)
+	defer insert.Close()
+	run := func() any {
+		_, err := insert.Exec(ctx)
+		require.NoError(t, err)
+		return engine.PlanOf(insert)
+	}
+	source := run()
+	exec(t, s, "BEGIN; INSERT INTO u VALUES (1)")
+	require.Same(t, source, run())
+	require.Same(t, source, run(), "its own table is not what it reads")
+	exec(t, s, "COMMIT")
+	times := rows(t, s, "SELECT count(*), count(DISTINCT b) FROM w")
+	require.Equal(t, []string{"3|2"}, times, "each transaction has its time")
+}
+
 // Also one that the Arrow kernels run, of a table or of none; and one of DuckDB's without a table.
 func TestSmallPlansAreKept(t *testing.T) {
 	e := open(t)

@@ -18,16 +18,13 @@ import (
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// parsedFree is how long a text may be that is not worth counting.
-const parsedFree = 256
-
 // parsing charges what a text takes while it is planned, before it is parsed. Call done when nothing refers to its tree any
 // more. Preconditions: it is the session's turn.
 func (s *Session) parsing(ctx context.Context, read *lex.Text) (done func(), err error) {
 	if err := s.Fits(read.SQL); err != nil {
 		return nil, err
 	}
-	bytes := textBytes(read)
+	bytes := account.OfText(read)
 	if bytes <= s.prepaid {
 		return func() {}, nil
 	}
@@ -56,14 +53,6 @@ func (s *Session) takeTurn(ctx context.Context, sql string) (leave func(), err e
 	return s.turn.Leave, nil
 }
 
-// textBytes is what a text takes while it is planned, 0 if that is not worth counting.
-func textBytes(read *lex.Text) int64 {
-	if len(read.SQL) <= parsedFree {
-		return 0
-	}
-	return account.OfText(read)
-}
-
 // Parse is for a server that reads a text's tree before the session plans it. The session does not parse it again until
 // done is called. It charges two trees, as another text may be planned. parsed nil: not parsed. Errors: 53200, 54000.
 func (s *Session) Parse(ctx context.Context, read *lex.Text) (parsed *statement.Statement, done func(), err error) {
@@ -76,7 +65,7 @@ func (s *Session) Parse(ctx context.Context, read *lex.Text) (parsed *statement.
 		return nil, nil, err
 	}
 	leave := func() {}
-	bytes := textBytes(read)
+	bytes := account.OfText(read)
 	if bytes > 0 {
 		if leave, err = s.takeTurn(ctx, read.SQL); err != nil {
 			return nil, nil, s.life.CauseOf(outcome.Ended(ctx, err))

@@ -59,6 +59,7 @@ type query struct {
 	catalog bool        // it reads PostgreSQL's system catalogs, which this connection has its own copy of
 
 	key    string            // under which the session keeps the plan when its statement is closed; empty: it does not
+	named  bool              // it stands for as long as its names mean the same
 	lasts  bool              // to plan the text again, over the same versions, would give the same
 	said   relation.Meanings // for which its text was written so
 	typed  bool              // its text is what PostgreSQL's became (Statement.typed)
@@ -243,7 +244,7 @@ func (s *Session) planOnce(ctx context.Context, st *Statement, v *snapshot.View)
 		return nil, err
 	}
 	q.Names, q.typed, q.said = q.meanings(v), st.postgres, st.grounds.Relations
-	if q.lasts && !always {
+	if q.lasts && !always && !q.Own {
 		q.key = text
 	}
 	q.origins = s.origins(text, in.Tree, v, q.schema)
@@ -318,7 +319,7 @@ func (q *query) planCompute(sql *plan.Statement, v *snapshot.View) (bool, error)
 		return false, err
 	}
 	q.compute, q.schema, q.Params = planned, ingest.LogicalSchema(planned.Schema()), kernel.Parameters(planned)
-	q.lasts = !q.Own // the kernels know no function and no view
+	q.named, q.lasts = true, true // the kernels know no function and no view
 	if planned.Table != nil {
 		q.source = q.session.engine.facts.Of(v.Find(planned.Table.Relation.Schema, planned.Table.Relation.Name))
 	}
@@ -377,7 +378,7 @@ func (q *query) planHints(ctx context.Context, sql *plan.Statement, v *snapshot.
 	if err := q.prepare(q.Given, q.Edits, v); err != nil {
 		return err
 	}
-	if q.lasts = q.lasting(sql); q.lasts && len(q.Params) == 0 {
+	if q.found(sql); q.lasts && len(q.Params) == 0 {
 		q.Duck.Steady()
 	}
 	return nil
@@ -487,6 +488,9 @@ func (q *query) execute(ctx context.Context, v *snapshot.View, args []any) (*Row
 	}
 	s := q.session
 	s.yield() // also confirms what an earlier execution has read
+	if err := s.joinDuck(); err != nil {
+		return nil, err
+	}
 	read := q.read.Begin()
 	bound := argument.Constants(args)
 	for _, t := range q.scans {

@@ -351,11 +351,8 @@ func (s *Session) pinShared(ctx context.Context, maxAge time.Duration) (*snapsho
 		if err := s.block.Start(ctx); err != nil {
 			return nil, err
 		}
-		if !s.block.implicit && !s.block.duck {
-			s.yield()
-			if err := s.beginDuck(s.block); err != nil {
-				return nil, err
-			}
+		if err := s.joinDuck(); err != nil {
+			return nil, err
 		}
 		v := s.seeing(s.block.Contents(), s.block.Lease.Hold(), nil)
 		v.Age = s.block.Age

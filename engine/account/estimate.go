@@ -43,10 +43,15 @@ const (
 	// strings for the most part, take some copies.
 	tokenBytes = 400
 	parsedByte = 4
+	// parsedFree is how long a text may be that is not worth counting.
+	parsedFree = 256
 )
 
-// OfText is what a text takes while it is planned.
+// OfText is what a text takes while it is planned, 0 if that is not worth counting.
 func OfText(read *lex.Text) int64 {
+	if len(read.SQL) <= parsedFree {
+		return 0
+	}
 	bytes := int64(len(read.SQL)) * parsedByte
 	for range read.Tokens() {
 		bytes += tokenBytes

@@ -53,7 +53,7 @@ func (k *Share) Kept() (plans int, bytes int64) {
 type Basis struct {
 	Revision     catalog.Revision
 	Names        lookup.Meanings    // what planning has looked up; nil: unknown
-	Own          bool               // it was planned over a block's own changes, which have no revision
+	Own          bool               // it was planned over a block's own changes, which are in no revision
 	Path         []string           // where its names were looked for
 	Hiding       snapshot.Temporary // the session's own objects, which hide what is called so
 	Meaning      string             // the session's
@@ -67,17 +67,17 @@ type Basis struct {
 // Stands reports whether the plan stands for what v shows, where another one would be made over now. nodes are those
 // that are there. temporary: the session may have temporary objects.
 func (b *Basis) Stands(now *Basis, nodes func() []string, temporary bool, v *snapshot.View) bool {
-	return !b.Own && !now.Own && (b.Nodes == nil || slices.Equal(b.Nodes, nodes())) && b.Faults == now.Faults &&
+	return (b.Nodes == nil || slices.Equal(b.Nodes, nodes())) && b.Faults == now.Faults &&
 		slices.Equal(b.Path, now.Path) && maps.Equal(b.Hiding, now.Hiding) && b.Meaning == now.Meaning &&
 		b.Verification == now.Verification &&
-		b.Without == now.Without && b.means(v, temporary)
+		b.Without == now.Without && b.means(now, v, temporary)
 }
 
 // means reports whether the plan's names mean in v what they did: those of others may have changed. Whether they are
-// those of temporary objects is in no revision.
-func (b *Basis) means(v *snapshot.View, temporary bool) bool {
+// those of temporary objects is in no revision, and what a block has changed itself neither.
+func (b *Basis) means(now *Basis, v *snapshot.View, temporary bool) bool {
 	revision := v.Contents.Revision()
-	if b.Revision != revision && (b.Names == nil || temporary || !b.Names.Same(v.Meaning)) {
+	if (b.Revision != revision || b.Own || now.Own) && (b.Names == nil || temporary || !b.Names.Same(v.Meaning)) {
 		return false
 	}
 	b.Revision = revision

@@ -41,7 +41,13 @@ func TestBasisStands(t *testing.T) {
 	require.True(t, alone.Stands(basis(), fewer, false, view), "it does not depend on them")
 	own := basis()
 	own.Own = true
-	require.False(t, own.Stands(basis(), at, false, view))
+	require.False(t, own.Stands(basis(), at, false, view), "what its names mean is not known")
+	own.Names = lookup.Meanings{}
+	require.True(t, own.Stands(basis(), at, false, view), "they mean the same")
+	changed := basis()
+	changed.Own = true
+	require.True(t, own.Stands(changed, at, false, view))
+	require.False(t, own.Stands(changed, at, true, view), "temporary objects may hide tables")
 
 	old := basis()
 	old.Revision = 5 // the view's is another

@@ -2,10 +2,12 @@ package rewrite
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -20,10 +22,29 @@ type casts func(value, typ string) string
 
 func castTo(value, typ string) string { return "CAST((" + value + "\n) AS " + typ + ")" }
 
-// Lookup is Query for the Arrow kernels, which cast constants and parameters, and nothing that they compute: that is as
-// the user wrote it, and Stores reports whether it has the columns' types all the same. parameters are the types that
-// are known of $1, $2, …. ok is false if the text is not for them.
+// Lookup is Query for the Arrow kernels, which cast constants, parameters and exact numbers: what else they compute is
+// as the user wrote it, and Stores reports whether it has the columns' types all the same. parameters are the types
+// that are known of $1, $2, …. ok is false if the text is not for them.
 func (r Rewrite) Lookup(n *snapshot.Numbers, parameters []duckdb.ParameterType) (text dialect.Source, ok bool) {
+	table := n.Version.Table()
+	if l := r.looked; l.table != nil && l.table.Name == table.Name && l.table.Columns.Equal(table.Columns) &&
+		slices.Equal(l.parameters, parameters) {
+		return l.text, l.ok
+	}
+	text, ok = r.lookup(n, parameters)
+	*r.looked = looked{table: &table, parameters: slices.Clone(parameters), text: text, ok: ok}
+	return text, ok
+}
+
+// looked is what Lookup gave last, for a table of these columns: they change seldom, and a text is long to parse.
+type looked struct {
+	table      *catalog.Table
+	parameters []duckdb.ParameterType
+	text       dialect.Source
+	ok         bool
+}
+
+func (r Rewrite) lookup(n *snapshot.Numbers, parameters []duckdb.ParameterType) (text dialect.Source, ok bool) {
 	if len(r.rows) > 0 {
 		return text, false
 	}
@@ -34,7 +55,11 @@ func (r Rewrite) Lookup(n *snapshot.Numbers, parameters []duckdb.ParameterType) 
 		if isConstant(value) {
 			return castTo(value, typ)
 		}
-		return "(" + typed(value, parameters) + "\n)"
+		value = typed(value, parameters)
+		if isExact(typ) {
+			return castTo(value, typ)
+		}
+		return "(" + value + "\n)"
 	})
 	if err != nil {
 		return text, false
@@ -42,6 +67,16 @@ func (r Rewrite) Lookup(n *snapshot.Numbers, parameters []duckdb.ParameterType) 
 	text, err = dialect.Literals(dialect.SourceOf(query))
 	_, untyped := dialect.UntypedIn(text)
 	return text, err == nil && !untyped && text.Tree != nil
+}
+
+// isExact reports whether a type is one of exact numbers, among which the kernels cast what is computed.
+func isExact(typ string) bool {
+	name, _, _ := strings.Cut(typ, "(")
+	switch name {
+	case "SMALLINT", "INTEGER", "BIGINT", "DECIMAL":
+		return true
+	}
+	return false
 }
 
 // isConstant reports whether a value is one literal or one parameter.

@@ -37,6 +37,7 @@ type Rewrite struct {
 	assigned  []string // columns that get other values
 	rows      []string // what gives several columns theirs
 	returning *Returning
+	looked    *looked // by Lookup
 }
 
 // valuesOf lists what the columns of a row become, each cast to its column's type.
@@ -50,7 +51,8 @@ type rows struct {
 
 // OfDelete is that of a DELETE.
 func OfDelete(head *statement.Delete) (Rewrite, error) {
-	r := Rewrite{Name: head.Name, verb: "DELETE", Removes: true, condition: head.Where, returning: ReturningOf(head)}
+	r := Rewrite{Name: head.Name, verb: "DELETE", Removes: true, condition: head.Where, returning: ReturningOf(head),
+		looked: &looked{}}
 	r.head = rows{head.With, head.Alias, strings.Join([]string{head.With, head.Using, head.Where}, " ")}
 	from := TableAs(head.Name, head.Alias)
 	if head.Using != "" {
@@ -79,7 +81,8 @@ func OfDelete(head *statement.Delete) (Rewrite, error) {
 
 // OfUpdate is that of an UPDATE.
 func OfUpdate(head *statement.Update) (Rewrite, error) {
-	r := Rewrite{Name: head.Name, verb: "UPDATE", using: head.From, condition: head.Where, returning: ReturningOf(head)}
+	r := Rewrite{Name: head.Name, verb: "UPDATE", using: head.From, condition: head.Where, returning: ReturningOf(head),
+		looked: &looked{}}
 	words := []string{head.With, head.From, head.Where}
 	for _, a := range head.Set {
 		words = append(words, a.Value)

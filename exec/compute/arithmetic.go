@@ -15,8 +15,8 @@ import (
 var arithmeticKernels = map[plan.ExprOp]string{plan.OpAdd: "add_unchecked", plan.OpSubtract: "subtract_unchecked",
 	plan.OpMultiply: "multiply_unchecked", plan.OpDivide: "divide_unchecked", plan.OpNegate: "negate_unchecked"}
 
-// arithmetic is + - * / and negation in the result's type. A NULL operand makes NULL and never an error. Whole numbers
-// are computed in 64 bits and checked here: the checks of arrow-go 18.8 see no underflow of signed sums, see overflows
+// arithmetic is + - * /, negation and casts of exact numbers in the result's type. A NULL operand makes NULL and never
+// an error. Whole numbers are computed in 64 bits and checked here: the checks of arrow-go 18.8 see no underflow of signed sums, see overflows
 // where there is none, and look at what lies where NULL is.
 func (e *evaluator) arithmetic(x *plan.Expr) (arrow.Array, error) {
 	t, exact := arrow.DataType(arrow.PrimitiveTypes.Int64), x.Type.Kind != plan.KindDouble
@@ -31,11 +31,18 @@ func (e *evaluator) arithmetic(x *plan.Expr) (arrow.Array, error) {
 			scale = arg.Type.Scale
 		}
 		var err error
-		if operands[i], err = e.operand(arg, t, scale, constant && i == 0); err != nil {
+		if operands[i], err = e.operand(arg, t, scale, constant && i == 0 || x.Op == plan.OpCast); err != nil {
 			return nil, err
 		}
 	}
-	a, err := e.call(arithmeticKernels[x.Op], operands...)
+	var a arrow.Array
+	var err error
+	if x.Op == plan.OpCast {
+		a = operands[0].(*compute.ArrayDatum).MakeArray()
+		e.keep(a)
+	} else {
+		a, err = e.call(arithmeticKernels[x.Op], operands...)
+	}
 	if err != nil || !exact {
 		return a, err
 	}
@@ -84,9 +91,10 @@ func wholeAt(d compute.Datum) func(i int) int64 {
 }
 
 // wraps gives a result that has left the range of 64 bits, -1 if none has. Narrower integers never do, nor do sums of
-// decimals.
+// decimals and casts.
 func wraps(x *plan.Expr, operands []compute.Datum, result *array.Int64) int {
-	if x.Type.Kind != plan.KindBigInt && (x.Type.Kind != plan.KindDecimal || x.Op != plan.OpMultiply) {
+	wide := x.Type.Kind == plan.KindBigInt || x.Type.Kind == plan.KindDecimal && x.Op == plan.OpMultiply
+	if !wide || x.Op == plan.OpCast {
 		return -1
 	}
 	left, right := wholeAt(operands[0]), wholeAt(operands[len(operands)-1])

@@ -77,6 +77,7 @@
 //	             double, any      DOUBLE (integers, decimals of ≤ 15 digits); IEEE: infinities and NaN, no error
 //	/            any of these     DOUBLE; x / 0 is ±Infinity or NaN
 //	-x           as x             22003 for the least integer
+//	CAST         exact as exact   22003 if it does not fit; one that would round: not done
 //	FLOAT, unsigned, HUGEINT      no arithmetic; FLOAT, UBIGINT and wide decimals are not compared either
 //	count        BIGINT           sum: integers HUGEINT (decimal128(38, 0)), DECIMAL(p, s) DECIMAL(38, s), DOUBLE
 //	avg          DOUBLE           min, max: the argument's type

@@ -38,6 +38,10 @@ func (s statement) number(depth int) string {
 	if rapid.IntRange(0, 5).Draw(s.T, "negate") == 0 {
 		return "-(" + s.number(depth-1) + ")"
 	}
+	if rapid.IntRange(0, 5).Draw(s.T, "cast") == 0 {
+		to := s.pick("smallint", "integer", "bigint", "numeric(6,2)", "numeric(9,4)", "numeric(18,2)", "decimal(18,0)")
+		return "CAST(" + s.number(depth-1) + " AS " + to + ")"
+	}
 	return "(" + s.number(depth-1) + s.pick(" + ", " - ", " * ", " / ") + s.number(depth-1) + ")"
 }
 

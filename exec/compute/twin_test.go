@@ -318,6 +318,8 @@ func arithmeticCell(e *plan.Expr, args []cell) cell {
 		result.Sub(operand(0), operand(1))
 	case plan.OpMultiply:
 		result.Mul(operand(0), operand(1))
+	case plan.OpCast:
+		result = operand(0)
 	default:
 		result.Neg(operand(0))
 	}

@@ -198,6 +198,9 @@ func (b *binder) singleFloat(t *pg.TypeName) bool {
 }
 
 func (b *binder) cast(c *pg.TypeCast) bound {
+	if c.Arg.GetParamRef() == nil && c.Arg.GetAConst() == nil {
+		return b.castOf(c)
+	}
 	target, known := castNames[typeName(c.TypeName)]
 	if !known || len(c.TypeName.GetTypmods()) > 0 || b.singleFloat(c.TypeName) {
 		return b.fail(c.Location, "a cast to this type")
@@ -208,11 +211,7 @@ func (b *binder) cast(c *pg.TypeCast) bound {
 		e.text = "CAST(" + e.text + " AS " + target.text + ")"
 		return e
 	}
-	arg := c.Arg.GetAConst()
-	if arg == nil {
-		return b.fail(c.Location, "a cast of something that is neither a literal nor a parameter")
-	}
-	inner := b.literalOf(c.Arg, arg)
+	inner := b.literalOf(c.Arg, c.Arg.GetAConst())
 	v, ok := castLiteral(inner.Value, t.Kind, typeName(c.TypeName))
 	if !ok {
 		return b.fail(c.Location, "a cast whose result is not certain")
@@ -222,6 +221,40 @@ func (b *binder) cast(c *pg.TypeCast) bound {
 		e.text = "CAST(" + inner.text + " AS " + target.text + ")"
 	}
 	return e
+}
+
+// castOf is the cast of what is computed. It is of exact numbers whose digits behind the point all stay: no rounding.
+func (b *binder) castOf(c *pg.TypeCast) bound {
+	t, ok := exactNamed(c.TypeName)
+	inner := b.expr(c.Arg)
+	if b.unsupported != nil {
+		return inner
+	}
+	if from := inner.Type; !ok || !from.Exact64() || from.Scale > t.Scale {
+		return b.fail(c.Location, "a cast of what is computed but from one exact number to another")
+	}
+	out := bound{Expr: inner.Expr, text: wrap("CAST(", inner.text, " AS "+t.String()+")")}
+	if inner.Type != t {
+		out.Expr = &Expr{Op: OpCast, Type: t, Args: []*Expr{inner.Expr}}
+	}
+	return out
+}
+
+// exactNamed is the type of a name if it is one of exact numbers of up to 64 bits.
+func exactNamed(n *pg.TypeName) (Type, bool) {
+	if typeName(n) != "numeric" {
+		t := Type{Kind: castNames[typeName(n)].kind}
+		return t, t.signed() > 0 && len(n.GetTypmods()) == 0
+	}
+	digits := [2]int32{}
+	if len(n.GetTypmods()) > len(digits) || len(n.GetTypmods()) == 0 {
+		return Type{}, false
+	}
+	for i, m := range n.GetTypmods() {
+		digits[i] = m.GetAConst().GetIval().GetIval()
+	}
+	t := decimalType(digits[0], digits[1])
+	return t, 0 < t.Precision && t.Precision <= narrowDecimal && 0 <= t.Scale && t.Scale <= t.Precision
 }
 
 func castLiteral(v Value, kind TypeKind, name string) (Value, bool) {

@@ -95,6 +95,7 @@ const (
 	OpMultiply                // two of one domain
 	OpDivide                  // two; both become DOUBLE
 	OpNegate                  // one
+	OpCast                    // one exact number of up to 64 bits, which loses no digits behind the point
 )
 
 // Expr is a typed expression. Type is the DuckDB type of the result; operands are converted to what doc.go's tables
@@ -112,7 +113,7 @@ type Expr struct {
 // CanFail reports whether evaluating the expression may end in an error that depends on the data: overflow.
 func (e *Expr) CanFail() bool {
 	switch e.Op {
-	case OpAdd, OpSubtract, OpMultiply, OpNegate:
+	case OpAdd, OpSubtract, OpMultiply, OpNegate, OpCast:
 		if e.Type.Kind != KindDouble {
 			return true
 		}
@@ -146,6 +147,8 @@ func (e *Expr) String() string {
 		return "(" + e.Args[0].String() + " LIKE " + e.Value.String() + ")"
 	case OpNegate:
 		return "-(" + e.Args[0].String() + ")"
+	case OpCast:
+		return "CAST(" + e.Args[0].String() + " AS " + e.Type.String() + ")"
 	}
 	parts := make([]string, len(e.Args))
 	for i, arg := range e.Args {
