@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
 )
 
 // X1: casts between exact numbers have in the kernels the names, types, values and errors that they have in DuckDB, at
