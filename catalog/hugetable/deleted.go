@@ -18,26 +18,50 @@ func (v *Version) DeletedRows() int64 { return v.deleted }
 
 // Deleted is which rows of chunk i are deleted: nil if none is. Nothing is read for it of a page without such rows.
 func (v *Version) Deleted(ctx context.Context, i int) (*positions.Set, error) {
-	if v.deleted == 0 || i < 0 || i >= v.NumChunks() {
-		return nil, nil
+	data, rows, err := v.storedDeleted(ctx, i)
+	if err != nil || data == nil {
+		return v.dead[i], err
 	}
-	if i >= v.chunks {
-		return v.dead[i], nil
+	stored, err := positions.Decode(data, rows)
+	if err != nil {
+		return nil, v.corruptDeleted(i, err)
+	}
+	return positions.Union(stored, v.dead[i]), nil
+}
+
+// Gone reports whether all rows of chunk i are deleted. It decodes no positions.
+func (v *Version) Gone(ctx context.Context, i int) (bool, error) {
+	data, rows, err := v.storedDeleted(ctx, i)
+	dead := v.dead[i] // none of them is deleted twice
+	if err != nil || data == nil {
+		return dead != nil && dead.Count() == dead.Rows(), err
+	}
+	stored, err := positions.CountOf(data, rows)
+	if err != nil {
+		return false, v.corruptDeleted(i, err)
+	}
+	return stored+dead.Count() >= rows, nil
+}
+
+// storedDeleted is what the page of chunk i says of its deleted rows; nil: nothing.
+func (v *Version) storedDeleted(ctx context.Context, i int) (data []byte, rows int64, err error) {
+	if v.deleted == 0 || i < 0 || i >= v.chunks {
+		return nil, 0, nil
 	}
 	ref := v.pages[v.pageOf(i)]
 	if ref.Deleted == 0 {
-		return v.dead[i], nil
+		return nil, 0, nil
 	}
 	l, err := v.load(ctx, ref)
 	if err != nil {
-		return nil, fmt.Errorf("table %v, chunk %d: %w", v.table.Name, i, err)
+		return nil, 0, fmt.Errorf("table %v, chunk %d: %w", v.table.Name, i, err)
 	}
 	e := &l.page.entries[i-ref.firstChunk]
-	stored, err := positions.Decode(e.deleted, e.rows)
-	if err != nil {
-		return nil, fmt.Errorf("%w: table %v, chunk %d: %w", ErrCorrupt, v.table.Name, i, err)
-	}
-	return positions.Union(stored, v.dead[i]), nil
+	return e.deleted, e.rows, nil
+}
+
+func (v *Version) corruptDeleted(i int, err error) error {
+	return fmt.Errorf("%w: table %v, chunk %d: %w", ErrCorrupt, v.table.Name, i, err)
 }
 
 // Delete returns the version without some rows, by chunk. One that is deleted already is ErrDeleted.

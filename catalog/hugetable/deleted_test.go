@@ -88,6 +88,9 @@ func (x *table) requireDeleted(v *hugetable.Version, want map[int][]int64) {
 			require.True(x.t, s.Has(at), "chunk %d, row %d", i, at)
 		}
 		count += s.Count()
+		gone, err := v.Gone(ctx, i)
+		require.NoError(x.t, err)
+		require.Equal(x.t, s != nil && s.Count() == s.Rows(), gone, "chunk %d", i)
 	}
 	require.Equal(x.t, v.StoredRows()-count, v.Rows())
 }

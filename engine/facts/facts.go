@@ -271,9 +271,9 @@ func Pruned(ctx context.Context, f *Facts, hint *plan.Scan, without optimization
 	keep := make([]int, 0, f.Version.NumChunks())
 	if len(hint.Predicates) == 0 && len(hint.AnyOf) == 0 || without.Has(optimization.Pruning) {
 		for i := range f.Version.NumChunks() {
-			if lives, err := lives(ctx, f.Version, i); err != nil {
+			if gone, err := f.Version.Gone(ctx, i); err != nil {
 				return nil, err
-			} else if lives {
+			} else if !gone {
 				keep = append(keep, i)
 			}
 		}
@@ -289,17 +289,11 @@ func Pruned(ctx context.Context, f *Facts, hint *plan.Scan, without optimization
 		if !matches {
 			continue
 		}
-		if lives, err := lives(ctx, f.Version, p.Index); err != nil {
+		if gone, err := f.Version.Gone(ctx, p.Index); err != nil {
 			return nil, err
-		} else if lives {
+		} else if !gone {
 			keep = append(keep, p.Index)
 		}
 	}
 	return keep, nil
-}
-
-// lives reports whether a row of a chunk does.
-func lives(ctx context.Context, v *catalog.TableVersion, chunk int) (bool, error) {
-	gone, err := v.Deleted(ctx, chunk)
-	return gone == nil || gone.Count() < gone.Rows(), err
 }
