@@ -161,6 +161,18 @@ func TestCopyStreamCannotBeReadAfterItsEnd(t *testing.T) {
 	require.Equal(t, []string{"SELECT 1"}, talk(t, frontend, &pgproto3.Query{String: "SELECT"}))
 }
 
+// A COPY that gives up while another goroutine of its waits for a silent client ends at once, and the connection goes
+// on. What the client sends of the stream meanwhile is swallowed.
+func TestCopyStreamIsInterrupted(t *testing.T) {
+	s := startServer(t, wire.Options{})
+	frontend := newFrontend(t, s)
+	copied := talk(t, frontend, &pgproto3.Query{String: "COPYIN csv interrupted"}, &pgproto3.CopyData{Data: []byte("1,one\n2")})
+	require.Equal(t, []string{"22P04 bad row"}, copied)
+	frontend.Send(&pgproto3.CopyData{Data: []byte(",two\n")})
+	frontend.Send(&pgproto3.CopyDone{})
+	require.Equal(t, []string{"SELECT 1"}, talk(t, frontend, &pgproto3.Query{String: "SELECT"}))
+}
+
 // A COPY that was cancelled ends after the rows that were sent, also if the engine ignores the cancel.
 func TestCopyToWhoCancels(t *testing.T) {
 	s := startServer(t, wire.Options{})

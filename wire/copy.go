@@ -105,8 +105,10 @@ func (c *connection) copyIn(p *portal, statement CopyInStatement) error {
 	if err := c.out.flush(); err != nil {
 		return err
 	}
-	stream := &copyStream{connection: c, ctx: p.ctx}
-	tag, err := stream.feed(statement)
+	stream := &copyStream{connection: c}
+	stream.ctx, stream.interrupt = context.WithCancelCause(p.ctx)
+	defer stream.interrupt(nil)
+	tag, err := stream.feed(p.ctx, statement)
 	if stream.fatal != nil {
 		return &fatalError{stream.fatal}
 	}
@@ -118,7 +120,7 @@ func (c *connection) copyIn(p *portal, statement CopyInStatement) error {
 }
 
 // feed lets the statement read, and reads what it leaves. Nothing of it goes on reading or interrupting afterwards.
-func (s *copyStream) feed(statement CopyInStatement) (tag string, err error) {
+func (s *copyStream) feed(ctx context.Context, statement CopyInStatement) (tag string, err error) {
 	woken := make(chan struct{})
 	unwatch := context.AfterFunc(s.ctx, func() {
 		defer close(woken)
@@ -136,7 +138,7 @@ func (s *copyStream) feed(statement CopyInStatement) (tag string, err error) {
 			s.connection.network.SetReadDeadline(time.Time{})
 		}
 	}()
-	if tag, err = statement.CopyIn(s.ctx, s); err == nil && s.end == nil { // it ended before the client was done
+	if tag, err = statement.CopyIn(ctx, s); err == nil && s.end == nil { // it ended before the client was done
 		_, err = io.Copy(io.Discard, s)
 	}
 	return tag, err
@@ -146,7 +148,8 @@ func (s *copyStream) feed(statement CopyInStatement) (tag string, err error) {
 // be the connection's own. Reads after close fail; a reader that is overdue may still try.
 type copyStream struct {
 	connection *connection
-	ctx        context.Context
+	ctx        context.Context // ends reading, and nothing else
+	interrupt  context.CancelCauseFunc
 
 	mu     sync.Mutex
 	rest   []byte // guarded by mu; of the current message, valid until the next Receive
@@ -156,6 +159,9 @@ type copyStream struct {
 }
 
 var errCopyStreamClosed = errors.New("read from a COPY stream after CopyIn returned")
+
+// Interrupt implements CopyInStream.
+func (s *copyStream) Interrupt() { s.interrupt(errCopyStreamClosed) }
 
 // Read implements io.Reader.
 func (s *copyStream) Read(into []byte) (int, error) {

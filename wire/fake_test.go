@@ -481,7 +481,8 @@ func (st *fakeCopyOut) CopyOut() pgcopy.Options {
 	return pgcopy.Options{Format: copyFormat(st.word(1)), Header: st.word(1) == "csv"}
 }
 
-// fakeCopyIn is COPYIN format [fail|enough]: it keeps what it reads, or fails at the first byte, or wants no more than that.
+// fakeCopyIn is COPYIN format [fail|enough|interrupted]: it keeps what it reads, or fails at the first byte, or wants no
+// more than that, or fails while it reads on.
 type fakeCopyIn struct{ fakeStatement }
 
 func (st *fakeCopyIn) CopyInFormat() (bool, int) { return st.word(1) == "binary", 2 }
@@ -496,8 +497,24 @@ func (st *fakeCopyIn) CopyIn(_ context.Context, stream io.Reader) (string, error
 		if _, err := stream.Read(one[:]); err != nil {
 			return "", err
 		}
-		if st.words[2] == "enough" {
+		switch st.words[2] {
+		case "enough":
 			return "COPY 1", nil
+		case "interrupted":
+			reading := make(chan error)
+			go func() {
+				_, err := io.Copy(io.Discard, stream)
+				reading <- err
+			}()
+			select {
+			case err := <-reading:
+				return "", fmt.Errorf("the client was to be silent: %w", err)
+			case <-time.After(20 * time.Millisecond):
+			}
+			stream.(wire.CopyInStream).Interrupt()
+			if err := <-reading; err == nil {
+				return "", errors.New("the interrupted stream came to its end")
+			}
 		}
 		return "", &fakeError{state: "22P04", message: "bad row"}
 	}

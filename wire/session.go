@@ -212,6 +212,13 @@ type Rechecker interface {
 	Recheck() error
 }
 
+// CopyInStream is the client's stream as CopyIn gets it. Interrupt makes its Read fail from then on, and one that waits
+// for the client; another goroutine may call it.
+type CopyInStream interface {
+	io.Reader
+	Interrupt()
+}
+
 // CopyInStatement is a COPY … FROM STDIN.
 type CopyInStatement interface {
 	Statement

@@ -38,6 +38,10 @@ type Reader struct {
 	done    bool
 	take    func(bytes int64) error // nil: not counted
 	taken   int64
+
+	inBlock bool // the lines are those of block, from at on, and in is nil
+	block   []byte
+	at      int
 }
 
 // NewReader reads rows of a number of columns from stream.
@@ -163,6 +167,10 @@ func (r *Reader) short(err error, message string) error {
 // rest reads to the end of the stream after the end mark of the data, as PostgreSQL does: the client may still fail the
 // COPY, or be cancelled.
 func (r *Reader) rest() error {
+	if r.inBlock { // whose reader has cut it before such a line
+		r.at = len(r.block)
+		return io.EOF
+	}
 	if _, err := io.Copy(io.Discard, r.in); err != nil {
 		return err
 	}
@@ -245,6 +253,9 @@ func (r *Reader) row() ([][]byte, error) {
 
 // readLine returns a line and its end ("\n", "\r\n", or nothing at the end of the stream), valid until the next read.
 func (r *Reader) readLine() (line, end []byte, err error) {
+	if r.inBlock {
+		return r.nextOfBlock()
+	}
 	line, err = r.in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
 		line, err = r.readLongLine(line)
@@ -252,8 +263,23 @@ func (r *Reader) readLine() (line, end []byte, err error) {
 	if err != nil && (!errors.Is(err, io.EOF) || len(line) == 0) {
 		return nil, nil, err
 	}
-	bare := bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
-	return bare, line[len(bare):], nil
+	short := bare(line)
+	return short, line[len(short):], nil
+}
+
+// nextOfBlock is readLine of a block's reader.
+func (r *Reader) nextOfBlock() (line, end []byte, err error) {
+	if r.at == len(r.block) {
+		return nil, nil, io.EOF
+	}
+	size := bytes.IndexByte(r.block[r.at:], '\n') + 1
+	if size == 0 {
+		size = len(r.block) - r.at
+	}
+	line = r.block[r.at : r.at+size]
+	r.at += size
+	short := bare(line)
+	return short, line[len(short):], nil
 }
 
 func (r *Reader) readLongLine(begin []byte) ([]byte, error) {
