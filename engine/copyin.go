@@ -29,11 +29,11 @@ const CopyRowsPerBatch = files.RowsPerBatch
 // CopyIn runs a COPY … FROM STDIN: next returns a row's fields (nil for NULL), valid until its next call, or io.EOF.
 // It stores nothing unless all rows are good and returns the command tag. A caller that cancels makes next return, too.
 func (st *Statement) CopyIn(ctx context.Context, next func() ([][]byte, error)) (string, error) {
-	return st.CopyInLines(ctx, next, nil)
+	return st.CopyInFrom(ctx, files.Stream{Next: next})
 }
 
-// CopyInLines is CopyIn of a text with lines: line returns where the last row of next begins. Errors name it.
-func (st *Statement) CopyInLines(ctx context.Context, next func() ([][]byte, error), line func() int) (string, error) {
+// CopyInFrom is CopyIn of a stream that may have lines, which errors name, and blocks, which several threads read.
+func (st *Statement) CopyInFrom(ctx context.Context, stream files.Stream) (string, error) {
 	s := st.session
 	ctx, leave, err := s.life.Call(ctx)
 	if err != nil {
@@ -55,7 +55,7 @@ func (st *Statement) CopyInLines(ctx context.Context, next func() ([][]byte, err
 	err = s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
 		version, err := v.Target(head.Name)
 		if err == snapshot.ErrTemporary {
-			count, err = s.copyTemporary(ctx, head, v, next, line)
+			count, err = s.copyTemporary(ctx, head, v, stream)
 		}
 		if err != nil || version == nil {
 			return err
@@ -74,9 +74,11 @@ func (st *Statement) CopyInLines(ctx context.Context, next func() ([][]byte, err
 		}
 		w := ingest.NewWriter(target)
 		defer w.Abort()
-		rows := s.textRows(version.Table().Name.Name, schema, columns, next, line, func(batch arrow.RecordBatch) error {
-			return cast.Text(ctx, s.conn, batch, schema, columns, func(rows arrow.RecordBatch) error { return w.Add(ctx, rows) })
+		keep := func(rows arrow.RecordBatch) error { return w.Add(ctx, rows) }
+		rows := s.textRows(version.Table().Name.Name, schema, columns, stream, func(batch arrow.RecordBatch) error {
+			return cast.Text(ctx, s.conn, batch, schema, columns, keep)
 		})
+		rows.Keep = keep
 		if err := rows.Copy(ctx); err != nil {
 			return err
 		}
@@ -96,7 +98,7 @@ func (st *Statement) CopyInLines(ctx context.Context, next func() ([][]byte, err
 
 // copyTemporary copies rows into a temporary table, which DuckDB keeps.
 func (s *Session) copyTemporary(ctx context.Context, head *statement.Copy, v *snapshot.View,
-	next func() ([][]byte, error), line func() int) (int64, error) {
+	stream files.Stream) (int64, error) {
 	schema, columns, err := s.temporaryColumns(ctx, head, v)
 	if err != nil {
 		return 0, err
@@ -106,7 +108,7 @@ func (s *Session) copyTemporary(ctx context.Context, head *statement.Copy, v *sn
 		return 0, err
 	}
 	s.changedTemporary()
-	rows := s.textRows(head.Name.Name, schema, columns, next, line, func(batch arrow.RecordBatch) error {
+	rows := s.textRows(head.Name.Name, schema, columns, stream, func(batch arrow.RecordBatch) error {
 		return temporary.Insert(ctx, s.conn, head.Name.Name, batch, schema, columns)
 	})
 	err = rows.Copy(ctx)
@@ -125,14 +127,12 @@ func (s *Session) temporaryColumns(ctx context.Context, head *statement.Copy,
 }
 
 // textRows are the rows of text that a client sends, as add takes them.
-func (s *Session) textRows(table string, schema *arrow.Schema, columns []string, next func() ([][]byte, error),
-	line func() int, add func(batch arrow.RecordBatch) error) *files.TextRows {
+func (s *Session) textRows(table string, schema *arrow.Schema, columns []string, stream files.Stream,
+	add func(batch arrow.RecordBatch) error) *files.TextRows {
 	return &files.TextRows{
-		Table: table, Schema: schema, Columns: columns, Next: next, Line: line,
+		Table: table, Schema: schema, Columns: columns, Stream: stream, Threads: s.engine.threads(),
 		Held: files.Gathering{
-			Take: func(bytes int64) error { return s.Take(account.Copy, bytes) },
-			Give: func(bytes int64) { s.Give(account.Copy, bytes) },
-			Most: min(budget.GatherMost, s.engine.memory.Clients/files.GatherPart),
+			Account: s, Kind: account.Copy, Most: min(budget.GatherMost, s.engine.memory.Clients/files.GatherPart),
 		},
 		Add: func(batch arrow.RecordBatch) error {
 			s.yield()

@@ -12,7 +12,8 @@ import (
 )
 
 // Text lets DuckDB turn a batch of text, outside of Go's heap, into the types of a table's columns, and hands the rows
-// over. columns are the table's that the batch fills, in its order; add's batches are released after it.
+// over. columns are the table's that the batch fills, in its order; add's batches are released after it. Columns of the
+// batch that are of the table's types already stay as they are.
 func Text(ctx context.Context, conn *duckdb.Connection, batch arrow.RecordBatch, schema *arrow.Schema, columns []string,
 	add func(arrow.RecordBatch) error) error {
 	from, forget := conn.RegisterBatch(batch.Schema(), batch)
@@ -22,6 +23,27 @@ func Text(ctx context.Context, conn *duckdb.Connection, batch arrow.RecordBatch,
 		return err
 	}
 	return src.run(ctx, conn, add)
+}
+
+// Complete says where the columns of a table are in a batch that has them all, of the table's types, so that nothing is
+// left for Text to do; nil: it has not.
+func Complete(batch arrow.RecordBatch, schema *arrow.Schema, columns []string) []int {
+	if len(columns) != schema.NumFields() || Generates(schema) {
+		return nil
+	}
+	order := make([]int, len(columns))
+	for i, c := range columns {
+		at := ingest.Index(schema, c)
+		f := schema.Field(at)
+		if !arrow.TypeEqual(batch.Column(i).DataType(), f.Type) {
+			return nil
+		}
+		if name, err := columntype.SQL(f); err != nil || f.Type.ID() == arrow.STRING && name != "VARCHAR" {
+			return nil // it is only stored as text
+		}
+		order[at] = i
+	}
+	return order
 }
 
 // TextQuery reads columns of text, which are still to be cast, from what FROM names.

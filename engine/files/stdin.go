@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/textblock"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -22,54 +23,74 @@ import (
 // Gathering.
 const RowsPerBatch = 65_536
 
-// Gather collects rows of text, in DuckDB's spelling. io.EOF comes with the last ones, any other error without a batch:
-// what there was is freed. note returns the line of the row that next gave last, and count counts them.
+// Gather collects rows of text, in DuckDB's spelling. io.EOF comes with the last ones, an error of the data with the
+// rows before it, and any other error without a batch: what there was is freed. note returns the line of the row that
+// next gave last, and count counts them.
 func Gather(schema *arrow.Schema, forms []literal.Form, held *Gathering, next func() ([][]byte, error),
 	note func() int64,
 	count *int64) (arrow.RecordBatch, error) {
 	b := array.NewRecordBuilder(duckdb.Outside, schema)
 	defer b.Release()
+	values := make([][]byte, schema.NumFields())
 	for n := 0; n < RowsPerBatch && !held.full(); n++ {
 		row, err := next()
-		if errors.Is(err, io.EOF) {
+		if err == nil {
+			if err := held.add(row); err != nil {
+				return nil, err
+			}
+			*count++
+			err = spellRow(row, values, schema, forms, note(), *count)
+		}
+		if errors.Is(err, io.EOF) || isOfData(err) {
 			return b.NewRecordBatch(), err
 		}
 		if err != nil {
 			return nil, err
 		}
-		if err := held.add(row); err != nil {
-			return nil, err
-		}
-		*count++
-		line := note()
-		if len(row) != schema.NumFields() {
-			missing := schema.Field(min(len(row), schema.NumFields()-1)).Name
-			problem := sqlerror.New("22P04", "missing data for column %q", missing)
-			if len(row) > schema.NumFields() {
-				problem = sqlerror.New("22P04", "extra data after last expected column")
-			}
-			problem.DetailText = fmt.Sprintf("COPY, row %d: %s, %s expected.",
-				*count, counted.Of(len(row), "value"), counted.Of(schema.NumFields(), "column"))
-			return nil, problem
-		}
-		for i, value := range row {
+		for i, value := range values {
 			if value == nil {
 				b.Field(i).AppendNull()
-				continue
+			} else {
+				b.Field(i).(*array.StringBuilder).BinaryBuilder.Append(value)
 			}
-			if value, err = spelled(value, forms[i]); err != nil {
-				var problem *sqlerror.Error
-				if !errors.As(err, &problem) {
-					return nil, err
-				}
-				shown := dialect.Shortened(string(row[i]))
-				problem.ContextText = fmt.Sprintf("line %d, column %s: \"%s\"", line, schema.Field(i).Name, shown)
-				return nil, problem
-			}
-			b.Field(i).(*array.StringBuilder).BinaryBuilder.Append(value)
 		}
 	}
 	return b.NewRecordBatch(), nil
+}
+
+// isOfData reports whether an error is about what a row has: the rows before it may have one, too.
+func isOfData(err error) bool {
+	var state interface{ SQLState() string }
+	return errors.As(err, &state) && strings.HasPrefix(state.SQLState(), "22")
+}
+
+// spellRow writes a row's values as DuckDB reads them. The row is the count-th.
+func spellRow(row, values [][]byte, schema *arrow.Schema, forms []literal.Form, line, count int64) (err error) {
+	if len(row) != len(values) {
+		missing := schema.Field(min(len(row), len(values)-1)).Name
+		problem := sqlerror.New("22P04", "missing data for column %q", missing)
+		if len(row) > len(values) {
+			problem = sqlerror.New("22P04", "extra data after last expected column")
+		}
+		problem.DetailText = fmt.Sprintf("COPY, row %d: %s, %s expected.",
+			count, counted.Of(len(row), "value"), counted.Of(len(values), "column"))
+		return problem
+	}
+	for i, value := range row {
+		if values[i] = value; value == nil {
+			continue
+		}
+		if values[i], err = spelled(value, forms[i]); err != nil {
+			var problem *sqlerror.Error
+			if errors.As(err, &problem) {
+				shown := dialect.Shortened(string(value))
+				problem.ContextText = fmt.Sprintf("line %d, column %s: \"%s\"", line, schema.Field(i).Name, shown)
+				err = problem
+			}
+			return err
+		}
+	}
+	return nil
 }
 
 // spelled is a value of a form as DuckDB reads it. Most are left in place.
@@ -103,13 +124,29 @@ const (
 	valueBytes = 8
 )
 
+// Account is what charges a session for what is kept for its client.
+type Account interface {
+	Take(kind string, bytes int64) error      // of the session's goroutine
+	TakeAside(kind string, bytes int64) error // of any other
+	Give(kind string, bytes int64)
+}
+
 // Gathering is the memory of a COPY's rows between the client and DuckDB: bounded by bytes, whatever their number.
 type Gathering struct {
-	// Take and Give charge bytes, and give them back.
-	Take        func(bytes int64) error
-	Give        func(bytes int64)
-	Most        int64 // bytes, after which there are enough
+	Account     Account
+	Kind        string // of the charges
+	Most        int64  // bytes, after which there are enough
 	used, taken int64
+}
+
+// ofBlocks is the same for rows that come in blocks.
+func (g *Gathering) ofBlocks() textblock.Memory {
+	return textblock.Memory{
+		Take:      func(bytes int64) error { return g.Account.Take(g.Kind, bytes) },
+		TakeAside: func(bytes int64) error { return g.Account.TakeAside(g.Kind, bytes) },
+		Give:      func(bytes int64) { g.Account.Give(g.Kind, bytes) },
+		Most:      g.Most,
+	}
 }
 
 func (g *Gathering) full() bool { return g.used >= g.Most }
@@ -125,7 +162,7 @@ func (g *Gathering) add(row [][]byte) error {
 		return nil
 	}
 	more = max(more, gatherStep)
-	if err := g.Take(more); err != nil {
+	if err := g.Account.Take(g.Kind, more); err != nil {
 		return err
 	}
 	g.taken += more
@@ -134,7 +171,7 @@ func (g *Gathering) add(row [][]byte) error {
 
 // Clear is for rows that were handed over.
 func (g *Gathering) Clear() {
-	g.Give(g.taken)
+	g.Account.Give(g.Kind, g.taken)
 	g.used, g.taken = 0, 0
 }
 

@@ -41,7 +41,7 @@ func (m LineMarks) of(row int64) int64 {
 // first bad row found by bisection.
 func TextCulprit(ctx context.Context, connect func() (*duckdb.Connection, error), table string, schema *arrow.Schema,
 	columns []string,
-	batch arrow.RecordBatch, lines LineMarks, failed error) error {
+	batch arrow.RecordBatch, line func(row int64) int64, failed error) error {
 	var d *duckdb.Error
 	if !errors.As(failed, &d) || !strings.HasPrefix(d.State, "22") {
 		return failed
@@ -62,6 +62,6 @@ func TextCulprit(ctx context.Context, connect func() (*duckdb.Connection, error)
 		return failed
 	}
 	e := &sqlerror.Error{State: d.State, Message: dialect.PostgresWords(d.Message), Cause: failed}
-	e.ContextText = fmt.Sprintf("COPY %s, line %d, column %s: \"%s\"", table, lines.of(row), columns[column], dialect.Shortened(batch.Column(column).ValueStr(int(row))))
+	e.ContextText = fmt.Sprintf("COPY %s, line %d, column %s: \"%s\"", table, line(row), columns[column], dialect.Shortened(batch.Column(column).ValueStr(int(row))))
 	return e
 }

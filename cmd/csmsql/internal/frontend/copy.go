@@ -13,7 +13,9 @@ import (
 
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/engine/files"
 	"github.com/csmsql/csmsql/engine/outcome"
+	"github.com/csmsql/csmsql/engine/textblock"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/statement"
 	"github.com/csmsql/csmsql/wire"
@@ -53,16 +55,19 @@ func (c *copyIn) CopyIn(ctx context.Context, stream io.Reader) (tag string, err 
 		return "", err
 	}
 	s := c.session
-	reader.Account(func(bytes int64) error { return s.Take(account.Copy, bytes) })
+	reader.Account(func(bytes int64) error { return s.engine.TakeAside(account.Copy, bytes) })
 	defer func() { s.calls.after(func() { s.Give(account.Copy, reader.Taken()) }) }()
 	s.backend.executed.Add(1)
-	next := reader.Next
+	rows := files.Stream{Next: reader.Next, Line: reader.Line}
 	if c.options.Format == pgcopy.Binary {
-		next = c.textRows(reader)
+		rows.Next = c.textRows(reader)
+	}
+	if reader.Cuts() {
+		rows.Blocks = blocksOf(reader, stream)
 	}
 	whole := outcome.WithClock(ctx, s.client.Untime)
 	l := &leaving{session: s, sql: c.sql, since: time.Now(), reads: true, outcome: &outcome.Outcome{}}
-	if s.call(ctx, l, func() { tag, err = c.engine.CopyInLines(outcome.With(whole, l.outcome), next, reader.Line) }) {
+	if s.call(ctx, l, func() { tag, err = c.engine.CopyInFrom(outcome.With(whole, l.outcome), rows) }) {
 		s.backend.failed.Add(1)
 		return "", context.Cause(ctx)
 	}
@@ -71,6 +76,19 @@ func (c *copyIn) CopyIn(ctx context.Context, stream io.Reader) (tag string, err 
 		err = c.located(err)
 	}
 	return tag, err
+}
+
+// blocksOf are the blocks of a stream, whose reading wire can break off.
+func blocksOf(reader *pgcopy.Reader, stream io.Reader) *textblock.Source {
+	return &textblock.Source{
+		Columns: reader.Columns(),
+		Next:    func(most int) (textblock.Block, error) { return reader.Block(most) },
+		Stop: func() {
+			if s, ok := stream.(wire.CopyInStream); ok {
+				s.Interrupt()
+			}
+		},
+	}
 }
 
 // located makes the error of a malformed row PostgreSQL's: with the column that is missing, and the row's line.
