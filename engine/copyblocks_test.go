@@ -163,3 +163,21 @@ func TestCopyOfPlainBlocks(t *testing.T) {
 	}
 	require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM q"))
 }
+
+// What is no text is refused as it is row by row, also where no column is left for DuckDB to cast.
+func TestCopyOfBlocksThatAreNoText(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	for _, bad := range []string{"\xff", "a\xc0b", "\x00", "x\x00y", "\xed\xa0\x80", "ab\xf4\x90\x80\x80"} {
+		var errs, left [2]string
+		for k, most := range []int{0, 1 << 10} {
+			exec(t, s, "CREATE TABLE u (i INTEGER, v TEXT)")
+			stream := strings.Repeat("1,a\n", 1000) + "2," + bad + "\n" + strings.Repeat("1,a\n", 1000)
+			_, err := copyStream(t, s, "COPY u FROM STDIN", strings.NewReader(stream), 2, most, pgcopy.Options{Format: pgcopy.CSV})
+			errs[k], left[k] = failure(err), fmt.Sprintf("%q", rows(t, s, "SELECT count(*), max(v) FROM u"))
+			exec(t, s, "DROP TABLE u")
+		}
+		require.Equal(t, errs[0], errs[1], "%q", bad)
+		require.Equal(t, left[0], left[1], "%q", bad)
+	}
+}
