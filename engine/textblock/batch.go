@@ -17,7 +17,7 @@ type Block interface {
 	Size() int   // in bytes
 	Values() int // that are in it, or more
 	// Rows are where each field of each row begins in the text and ends there; -1: NULL. With an error, there are the
-	// rows before the one that it is about.
+	// rows before the one that it is about. Text and fields are the caller's: the block does not keep them.
 	Rows() (text []byte, fields []int32, err error)
 	// Line is that of a row of Rows, counted from 0.
 	Line(row int) int
@@ -56,6 +56,18 @@ type Batch struct {
 
 // Line is that of a row.
 func (b *Batch) Line(row int64) int64 { return int64(b.block.Line(int(row))) }
+
+// size is how many bytes the rows take.
+func (b *Batch) size() (bytes int64) {
+	for _, c := range b.Rows.Columns() {
+		for _, buffer := range c.Data().Buffers() {
+			if buffer != nil {
+				bytes += int64(buffer.Cap())
+			}
+		}
+	}
+	return bytes
+}
 
 // make takes a block apart. The caller releases the rows.
 func (columns Columns) make(block Block) *Batch {

@@ -30,6 +30,9 @@ const (
 	blockBytes = 256 << 10
 	// blockLeast is how large they are where memory is short.
 	blockLeast = 16 << 10
+	// orderMost is how many blocks are on their way at most. While a chunk is sealed none is handed over, and the workers
+	// go on as far as the window lets them.
+	orderMost = 64
 	// valueBytes is what a value takes beside its own bytes.
 	valueBytes = 8
 )
@@ -99,7 +102,7 @@ func (p *pipeline) hand(b *Batch) error {
 // job is a block on its way.
 type job struct {
 	block  Block
-	charge int64
+	charge int64       // the worker's between queue and done
 	failed error       // why there is no block, or no memory for it
 	done   chan result // of capacity 1: who puts the one thing into it never waits
 }
@@ -112,13 +115,13 @@ type result struct {
 // run has goroutines work on blocks; the caller's hands over.
 func (p *pipeline) run(ctx context.Context, threads int) error {
 	queue := make(chan *job, threads) // for the workers
-	order := make(chan *job, 2*threads)
+	order := make(chan *job, orderMost)
 	var all sync.WaitGroup
 	all.Go(func() { p.feed(queue, order) })
 	for range threads {
 		all.Go(func() {
 			for j := range queue {
-				j.work(p.columns)
+				p.work(j)
 			}
 		})
 	}
@@ -131,7 +134,8 @@ func (p *pipeline) run(ctx context.Context, threads int) error {
 		p.window.close()
 		for j := range order {
 			if j.failed == nil {
-				p.drop(j, <-j.done)
+				r := <-j.done
+				p.drop(j, r)
 			}
 		}
 	}()
@@ -162,8 +166,8 @@ func (p *pipeline) finish(j *job) error {
 	if j.failed != nil {
 		return j.failed
 	}
-	defer p.window.leave(j.charge)
 	r := <-j.done
+	defer p.window.leave(j.charge)
 	if r.panicked != nil {
 		panic(r.panicked) // where the session's own panics are caught
 	}
@@ -197,14 +201,18 @@ func (p *pipeline) feed(queue, order chan<- *job) {
 	}
 }
 
-// work makes the batch. What panics is for the caller of Each.
-func (j *job) work(columns Columns) {
+// work makes the batch, and charges for it in the place of the block. What panics is for the caller of Each.
+func (p *pipeline) work(j *job) {
 	var r result
 	defer func() {
 		r.panicked = recover()
 		j.done <- r
 	}()
-	r.batch = columns.make(j.block)
+	r.batch = p.columns.make(j.block)
+	if made := r.batch.size(); made < j.charge {
+		p.window.leave(j.charge - made)
+		j.charge = made
+	}
 }
 
 // drop gives back what is not handed over.

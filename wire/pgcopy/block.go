@@ -148,7 +148,7 @@ func (r *Reader) quotedAfter(line []byte, quoted bool) bool {
 	return quoted
 }
 
-// Size is how many bytes the rows are.
+// Size is how many bytes the rows are that were not taken apart.
 func (b *Block) Size() int { return len(b.text) }
 
 // Values is how many there are, or more.
@@ -158,10 +158,12 @@ func (b *Block) Values() int { return b.values }
 // an error there are the rows before the one that it is about.
 func (b *Block) Rows() (text []byte, fields []int32, err error) {
 	if b.fields != nil {
-		return b.text, b.fields, nil
+		text, fields, b.text, b.fields = b.text, b.fields, nil, nil
+		return text, fields, nil
 	}
 	r := &b.reader
-	r.block = b.text
+	text, r.block = b.text, b.text
+	defer func() { b.text, r.block = nil, nil }() // what stays of the block are its lines
 	fields = make([]int32, 0, 2*b.values)
 	for row := 0; r.at < len(b.text); row++ {
 		start := r.at
@@ -181,7 +183,7 @@ func (b *Block) Rows() (text []byte, fields []int32, err error) {
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	return b.text, fields, err
+	return text, fields, err
 }
 
 // readRow takes the row at start apart as a reader of a stream does. Its values, which are no longer than what they
