@@ -122,7 +122,8 @@ func (c *Catalog) takeLease(holder Holder, age time.Duration) (*Snapshot, *Conte
 	s.leases[holder.Domain]++
 	s.total++
 	id := l.ID
-	taken := &Snapshot{Contents: s.contents, Age: age, Unsealed: holder.Unsealed, lease: id, release: func() { _ = c.ReleaseLease(id) }}
+	taken := &Snapshot{Contents: s.contents, Age: age, Unsealed: holder.Unsealed, lease: id}
+	taken.release = func() { _ = c.ReleaseLease(id) }
 	if c.shared() {
 		seen := c.mu.applied
 		taken.trust = func(regions []memregion.RegionID) error { return c.trust(seen, regions) }

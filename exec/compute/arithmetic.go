@@ -16,8 +16,8 @@ var arithmeticKernels = map[plan.ExprOp]string{plan.OpAdd: "add_unchecked", plan
 	plan.OpMultiply: "multiply_unchecked", plan.OpDivide: "divide_unchecked", plan.OpNegate: "negate_unchecked"}
 
 // arithmetic is + - * /, negation and casts of exact numbers in the result's type. A NULL operand makes NULL and never
-// an error. Whole numbers are computed in 64 bits and checked here: the checks of arrow-go 18.8 see no underflow of signed sums, see overflows
-// where there is none, and look at what lies where NULL is.
+// an error. Whole numbers are computed in 64 bits and checked here: the checks of arrow-go 18.8 see no underflow of
+// signed sums, see overflows where there is none, and look at what lies where NULL is.
 func (e *evaluator) arithmetic(x *plan.Expr) (arrow.Array, error) {
 	t, exact := arrow.DataType(arrow.PrimitiveTypes.Int64), x.Type.Kind != plan.KindDouble
 	if !exact { // IEEE 754: no error, infinities and NaN instead
