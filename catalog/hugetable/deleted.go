@@ -31,16 +31,22 @@ func (v *Version) Deleted(ctx context.Context, i int) (*positions.Set, error) {
 
 // Gone reports whether all rows of chunk i are deleted. It decodes no positions.
 func (v *Version) Gone(ctx context.Context, i int) (bool, error) {
+	count, rows, err := v.deletedOf(ctx, i)
+	return count > 0 && count >= rows, err
+}
+
+// deletedOf is how many rows of chunk i are deleted, and if some are, of how many.
+func (v *Version) deletedOf(ctx context.Context, i int) (count, rows int64, err error) {
 	data, rows, err := v.storedDeleted(ctx, i)
 	dead := v.dead[i] // none of them is deleted twice
 	if err != nil || data == nil {
-		return dead != nil && dead.Count() == dead.Rows(), err
+		return dead.Count(), dead.Rows(), err
 	}
 	stored, err := positions.CountOf(data, rows)
 	if err != nil {
-		return false, v.corruptDeleted(i, err)
+		return 0, 0, v.corruptDeleted(i, err)
 	}
-	return stored+dead.Count() >= rows, nil
+	return stored + dead.Count(), rows, nil
 }
 
 // storedDeleted is what the page of chunk i says of its deleted rows; nil: nothing.

@@ -203,6 +203,29 @@ func TestTablesWithoutDeletedRowsReadNothing(t *testing.T) {
 	require.Equal(t, 1, x.store.reads)
 }
 
+// A page that is written again for rows that are deleted needs no reading, and none of its chunks decoding.
+func TestRewrittenPagesKeepTheirChunks(t *testing.T) {
+	x, v := newTable(t, 10)
+	base := x.commit(x.appended(v, 3))
+	var was []*chunk.Chunk
+	for i := range 3 {
+		c, err := base.Chunk(ctx, i)
+		require.NoError(t, err)
+		was = append(was, c)
+	}
+	x.store.reads = 0
+	next, made, err := x.deleted(base, 1, 4).Seal(ctx, 100)
+	require.NoError(t, err)
+	require.Len(t, made, 1)
+	for i := range 3 {
+		c, err := next.Chunk(ctx, i)
+		require.NoError(t, err)
+		require.Same(t, was[i], c)
+	}
+	require.Zero(t, x.store.reads)
+	x.requireDeleted(next, map[int][]int64{1: {4}})
+}
+
 // A page of which too much is said is made several, none larger than the bound, with all that the one had.
 func TestPagesSplit(t *testing.T) {
 	const rows = 60_000

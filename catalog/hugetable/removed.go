@@ -39,12 +39,19 @@ func (v *Version) Removed(ctx context.Context, base *Version) (rows map[int]*pos
 
 // removed finds those of one chunk.
 func (v *Version) removed(ctx context.Context, base *Version, i int, rows map[int]*positions.Set) error {
+	count, _, err := v.deletedOf(ctx, i)
+	if err != nil || count == 0 {
+		return err
+	}
+	if former, _, err := base.deletedOf(ctx, i); err != nil || former == count { // of most, nothing is decoded
+		return err
+	}
 	now, err := v.Deleted(ctx, i)
-	if err != nil || now.Count() == 0 {
+	if err != nil {
 		return err
 	}
 	before, err := base.Deleted(ctx, i)
-	if err != nil || before.Count() == now.Count() {
+	if err != nil {
 		return err
 	}
 	gone := positions.New(now.Rows())

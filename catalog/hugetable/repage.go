@@ -40,6 +40,9 @@ func (v *Version) repage(ctx context.Context, next *Version, pages int) (made []
 		for _, p := range parts {
 			next.pages = append(next.pages, p.Ref)
 		}
+		if len(parts) == 1 {
+			v.source.inherit(&parts[0], page.from)
+		}
 		made = append(made, parts...)
 	}
 	return made, nil
@@ -62,6 +65,7 @@ func (v *Version) touches(ref PageRef) bool {
 
 // reopened is a stored page with the replaced chunks in it, and without the deleted rows.
 type reopened struct {
+	from    *loaded // that it was
 	ref     PageRef
 	page    page
 	size    int // of the descriptors, and of what says which rows are deleted
@@ -83,7 +87,7 @@ func (v *Version) reopen(ctx context.Context, ref PageRef) (*reopened, error) {
 	if err != nil {
 		return nil, fmt.Errorf("table %v: %w", v.table.Name, err)
 	}
-	o := &reopened{ref: ref, places: make([]place, ref.Chunks)}
+	o := &reopened{from: l, ref: ref, places: make([]place, ref.Chunks)}
 	o.page.entries = slices.Clone(l.page.entries)
 	o.page.numbers = v.pageNumbers()
 	if o.page.columns, err = v.summaries(l.page, ref.Rows); err != nil {

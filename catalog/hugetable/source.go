@@ -1,6 +1,7 @@
 package hugetable
 
 import (
+	"bytes"
 	"container/list"
 	"context"
 	"fmt"
@@ -105,6 +106,22 @@ func (s *Source) keep(l *loaded) {
 		delete(s.cached, gone.id)
 		s.bytes -= gone.cost
 	}
+}
+
+// inherit keeps a page that is about to be stored, with those chunks decoded that it has from another one: of a table
+// whose rows are deleted a few at a time, each commit rewrites a page, and the next statement reads all its chunks.
+func (s *Source) inherit(p *NewPage, from *loaded) {
+	decoded, err := decodePage(p.Data, p.Ref)
+	if err != nil {
+		return // whoever loads it says so
+	}
+	l := newLoaded(p.Ref.ID, decoded, len(p.Data))
+	for i := range l.chunks {
+		if i < len(from.chunks) && bytes.Equal(decoded.entries[i].encoded, from.page.entries[i].encoded) {
+			l.chunks[i].Store(from.chunks[i].Load())
+		}
+	}
+	s.keep(l)
 }
 
 // Forget drops a page that no version has any more.
