@@ -75,7 +75,7 @@ func newConnection(server *Server, network net.Conn) *connection {
 		server:  server,
 		network: network,
 		log:     server.options.Logger.With("remote", network.RemoteAddr().String()),
-		in:      newInput(network, server.options.MaxMessageBytes),
+		in:      newInput(newEager(network, &server.calm), server.options.MaxMessageBytes),
 		out:     output{network: network, charge: charge{unaccounted{}, kindAnswer, 0}},
 		account: unaccounted{},
 		zone:    time.UTC,

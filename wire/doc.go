@@ -49,6 +49,9 @@
 // which is held while another is taken or foreign code runs, except copyStream.mu, under which the socket is read:
 // registry.mu, lobby.mu, running.mu, reports.mu, life.mu, statements.mu, copyStream.mu.
 //
+// A connection that is the only one to read looks for its client's next message for 50 µs before its goroutine sleeps
+// (eager), which takes a client that sends one small query after the other a fifth of its time; beside others none does.
+//
 // There is no read-ahead of batches: a Result may use its batch until the next Next, and its producer knows better than
 // this package how much to compute ahead.
 //

@@ -72,6 +72,7 @@ type Server struct {
 	registry registry      // has its own lock
 	slots    chan struct{} // one token per session: bounds them (W2)
 	lobby    lobby         // has its own lock
+	calm     calm          // atomic
 }
 
 // NewServer makes a server; Serve starts it.

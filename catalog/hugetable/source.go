@@ -113,7 +113,7 @@ func (s *Source) keep(l *loaded) {
 func (s *Source) inherit(p *NewPage, from *loaded) {
 	decoded, err := decodePage(p.Data, p.Ref)
 	if err != nil {
-		return // whoever loads it says so
+		return // its next load says so
 	}
 	l := newLoaded(p.Ref.ID, decoded, len(p.Data))
 	for i := range l.chunks {
