@@ -50,7 +50,7 @@
 // registry.mu, lobby.mu, running.mu, reports.mu, life.mu, statements.mu, copyStream.mu.
 //
 // A connection that is the only one to read looks for its client's next message for 50 µs before its goroutine sleeps
-// (eager), which takes a client that sends one small query after the other a fifth of its time; beside others none does.
+// (eager): to sleep costs a client that sends one small query after the other a fifth of its time.
 //
 // There is no read-ahead of batches: a Result may use its batch until the next Next, and its producer knows better than
 // this package how much to compute ahead.

@@ -62,6 +62,7 @@ func TextCulprit(ctx context.Context, connect func() (*duckdb.Connection, error)
 		return failed
 	}
 	e := &sqlerror.Error{State: d.State, Message: dialect.PostgresWords(d.Message), Cause: failed}
-	e.ContextText = fmt.Sprintf("COPY %s, line %d, column %s: \"%s\"", table, line(row), columns[column], dialect.Shortened(batch.Column(column).ValueStr(int(row))))
+	value := dialect.Shortened(batch.Column(column).ValueStr(int(row)))
+	e.ContextText = fmt.Sprintf("COPY %s, line %d, column %s: \"%s\"", table, line(row), columns[column], value)
 	return e
 }

@@ -30,8 +30,8 @@ const (
 	blockBytes = 256 << 10
 	// blockLeast is how large they are where memory is short.
 	blockLeast = 16 << 10
-	// orderMost is how many blocks are on their way at most. While a chunk is sealed none is handed over, and the workers
-	// go on as far as the window lets them.
+	// orderMost is how many blocks are on their way at most. While a chunk is sealed none is handed over, and the
+	// workers go on as far as the window lets them.
 	orderMost = 64
 	// valueBytes is what a value takes beside its own bytes.
 	valueBytes = 8
