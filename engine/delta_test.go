@@ -195,6 +195,16 @@ func TestRowsThatMakeVersionsDoNotWait(t *testing.T) {
 		require.NoError(t, of.EndImplicit(t.Context(), false))
 	}
 	require.Equal(t, rows(t, s, "SELECT "+versions[0]+" + 3"), rows(t, s, "SELECT version FROM csm.tables WHERE name = 'later'"))
+	columns := make([]string, 300) // more than memory is set aside for
+	for i := range columns {
+		columns[i] = fmt.Sprintf("c%d int", i)
+	}
+	exec(t, s, "CREATE TABLE wide ("+strings.Join(columns, ", ")+")")
+	versions = rows(t, s, "SELECT version FROM csm.tables WHERE name = 'wide'")
+	for range 3 {
+		exec(t, s, "INSERT INTO wide (c0) VALUES (1)")
+	}
+	require.Equal(t, rows(t, s, "SELECT "+versions[0]+" + 3"), rows(t, s, "SELECT version FROM csm.tables WHERE name = 'wide'"))
 	exec(t, s, "CREATE TABLE heard (i int)")
 	exec(t, s, "INSERT INTO heard VALUES (0)")
 	f := follow(t, e, "heard")

@@ -184,7 +184,8 @@ func TestConstantsAreWhatDuckDBMakesOfThem(t *testing.T) {
 			direct, duck := session(t, e), session(t, e)
 			exec(t, direct, "CREATE SCHEMA a; CREATE SCHEMA b; SET search_path = a")
 			exec(t, duck, "SET search_path = b; SET csm.disable = 'constants'")
-			for range 20 * testsuite.Effort() {
+			const taken = 50 // of the way that is tested: by chance most values of a few tables in a row are wrong
+			for round := 0; round < 20*testsuite.Effort() || e.InsertsGathered() <= taken && round < 200; round++ {
 				c := newConstantsCase(random)
 				create := "CREATE TABLE t (" + c.columns() + ")"
 				_, err := direct.Exec(context.Background(), create)
@@ -201,7 +202,7 @@ func TestConstantsAreWhatDuckDBMakesOfThem(t *testing.T) {
 				exec(t, direct, "DROP TABLE t")
 				exec(t, duck, "DROP TABLE t")
 			}
-			require.Greater(t, e.InsertsGathered(), int64(50), "seed %d: the way that is tested was hardly taken", seed)
+			require.Greater(t, e.InsertsGathered(), int64(taken), "seed %d: the way that is tested was hardly taken", seed)
 		})
 	}
 }

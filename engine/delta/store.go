@@ -24,6 +24,8 @@ const (
 	bytesMost = 128 << 10
 	// reservedBytes is what is set aside for them: with what a chunk's writer asks for beside its rows.
 	reservedBytes = bytesMost + bytesMost/8 + 1<<16
+	// columnsMost bounds the columns of a table that has one: each takes up to three times 64 bytes of what is beside rows.
+	columnsMost = 256
 	// tablesMost bounds how many tables have one.
 	tablesMost = 16
 )
@@ -72,7 +74,7 @@ func (s *Store) Note(ctx context.Context, c *catalog.Catalog, table catalog.Tabl
 	for _, r := range rows {
 		bytes += r.Bytes()
 	}
-	if bytes > bytesMost/2 || table.Retention.Keeps() {
+	if bytes > bytesMost/2 || table.Retention.Keeps() || table.Columns.NumFields() > columnsMost {
 		return false, nil
 	}
 	return c.Note(ctx, &catalog.Note{

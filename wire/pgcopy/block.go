@@ -94,8 +94,7 @@ func (r *Reader) single() (*Block, error) {
 // cut says how many bytes of the buffer, and how many lines, are rows as a whole. Of ended streams the last line needs
 // no end. The line that ends the data is none of them.
 func (r *Reader) cut(buffered []byte, ended bool) (cut, lines int) {
-	quoted := false
-	seen := 0
+	open, seen := false, 0
 	for at := 0; at < len(buffered); {
 		size := bytes.IndexByte(buffered[at:], '\n') + 1
 		if size == 0 {
@@ -105,15 +104,19 @@ func (r *Reader) cut(buffered []byte, ended bool) (cut, lines int) {
 			size = len(buffered) - at
 		}
 		line := buffered[at : at+size]
-		if !quoted && isEndMark(line) {
+		if !open && isEndMark(line) {
 			break
 		}
 		if r.options.Format == CSV {
-			quoted = r.quotedAfter(line, quoted)
+			open = r.quotedAfter(line, open)
+		} else {
+			open = bytes.HasSuffix(line, []byte("\\\n")) && endsInBackslash(line[:size-1])
 		}
 		at += size
-		seen++
-		if !quoted {
+		if r.options.Format == CSV || !open { // of text, a row is a line, whatever is in it
+			seen++
+		}
+		if !open {
 			cut, lines = at, seen
 		}
 	}

@@ -122,7 +122,7 @@ var blockOptions = []pgcopy.Options{
 // PC4: blocks of any size have the rows, the lines and the error that reading row by row has, however the stream comes.
 func TestBlocksAreTheRows(t *testing.T) {
 	fragments := []string{
-		"a", "b\u00e9", ",", ",", "\t", "\t", "\n", "\n", "\n", "\r\n", "\r", `"`, `"`, `""`, `\`, `\N`, `\.`, "\n\\.\n", "\n\\.\r\n", "'", "''", "|", ";", "x", "41",
+		"a", "b\u00e9", ",", ",", "\t", "\t", "\n", "\n", "\n", "\r\n", "\r", `"`, `"`, `""`, `\`, `\N`, "\\\n", "\\\r\n", `\.`, "\n\\.\n", "\n\\.\r\n", "'", "''", "|", ";", "x", "41",
 		"1,2\n", "1\t2\n", "\"a\nb\",c\n", "\"p\",\"q\"\r\n", "\\N\t\\N\n", strings.Repeat("long", 20),
 	}
 	broken := errors.New("connection lost")

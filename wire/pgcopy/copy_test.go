@@ -152,6 +152,12 @@ func TestReadsWhatPostgreSQLReads(t *testing.T) {
 	rows, err := decode(strings.NewReader("1\ta\\x41\\101\\q\r\n2\t\\N\r\n\\.\nrest"), 2, pgcopy.Options{})
 	require.NoError(t, err)
 	require.Equal(t, [][]*string{{pointer("1"), pointer("aAAq")}, {pointer("2"), nil}}, rows)
+	rows, err = decode(strings.NewReader("1\ta\\\nb\\\\\\\n\\\nc\n2\td\\\r\n3\te\\\\\n4\tf\\\n"), 2, pgcopy.Options{})
+	require.NoError(t, err)
+	require.Equal(t, [][]*string{
+		{pointer("1"), pointer("a\nb\\\n\nc")}, {pointer("2"), pointer("d\r")}, {pointer("3"), pointer(`e\`)},
+		{pointer("4"), pointer("f\n")},
+	}, rows, "a backslash makes the end of a line a part of the value")
 	rows, err = decode(strings.NewReader(",\"\",,\"\"\n"), 4, pgcopy.Options{Format: pgcopy.CSV, ForceNotNull: []int{2}, ForceNull: []int{3}})
 	require.NoError(t, err)
 	require.Equal(t, [][]*string{{nil, pointer(""), pointer(""), nil}}, rows)

@@ -301,12 +301,15 @@ func (r *Reader) readLongLine(begin []byte) ([]byte, error) {
 
 // readText reads a line of the text format. A line of "\." ends the data, as psql and old clients send it.
 func (r *Reader) readText() error {
-	line, _, err := r.readLine()
+	line, end, err := r.readLine()
 	if err != nil {
 		return err
 	}
 	if string(line) == `\.` {
 		return r.rest()
+	}
+	if line, err = r.goOn(line, end); err != nil {
+		return err
 	}
 	if len(line) == 0 && r.columns == 0 {
 		return nil
@@ -325,6 +328,39 @@ func (r *Reader) readText() error {
 		}
 		line = rest
 	}
+}
+
+// goOn adds to a line what follows if a backslash makes its end a part of a value, as PostgreSQL has it.
+func (r *Reader) goOn(line, end []byte) ([]byte, error) {
+	if !endsInBackslash(line) || len(end) == 0 {
+		return line, nil
+	}
+	line = append(make([]byte, 0, 2*len(line)+2), line...)
+	for endsInBackslash(line) && len(end) > 0 {
+		if line = append(line, end[0]); len(end) > 1 { // the return is a value's, and the line ends behind it
+			break
+		}
+		var more []byte
+		var err error
+		if more, end, err = r.readLine(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		line = append(line, more...)
+		if err := r.room(len(line) + len(r.text)); err != nil {
+			return nil, err
+		}
+		if len(line) > FieldBytesMax {
+			return nil, r.fail("line is longer than %d bytes", FieldBytesMax)
+		}
+	}
+	return line, nil
+}
+
+// endsInBackslash reports whether a line ends in a backslash that is none of another one's.
+func endsInBackslash(line []byte) bool {
+	return (len(line)-len(bytes.TrimRight(line, `\`)))%2 == 1
 }
 
 // cutText takes one field off a line and appends its value to text. raw is how it was written.
