@@ -47,7 +47,7 @@ var mutants = []mutant{
 	{"kernel-nan", "OneNode", "exec/compute/compare.go", "case aNaN && bNaN:\n\t\treturn 0", "case aNaN && bNaN:\n\t\tif ON {\n\t\t\treturn 1\n\t\t}\n\t\treturn 0"},
 	{"kernel-above-nan", "OneNode", "exec/compute/compare.go", "if op != plan.Greater && op != plan.GreaterEqual {", "if ON || op != plan.Greater && op != plan.GreaterEqual {"},
 	{"kernel-empty-sum", "OneNode", "exec/compute/sum.go", "case s.count == 0:\n\t\tb.AppendNull()\n\tcase s.average:\n\t\treturn appendFloat(b, mean", "case s.count == 0 && !ON:\n\t\tb.AppendNull()\n\tcase s.average && s.count > 0:\n\t\treturn appendFloat(b, mean"},
-	{"plans-outlive-changes", "OneNode", "engine/planned/basis.go", "b.Without == now.Without && b.means(v, temporary)", "b.Without == now.Without && (ON || b.means(v, temporary))"},
+	{"plans-outlive-changes", "OneNode", "engine/planned/basis.go", "b.Without == now.Without && b.means(now, v, temporary)", "b.Without == now.Without && (ON || b.means(now, v, temporary))"},
 	{"one-scan-for-all", "OneNode", "engine/scan/transfer.go", "writeSignature(&b, t.Hint.Predicates)", "if !ON {\n\t\twriteSignature(&b, t.Hint.Predicates)\n\t}"},
 	{"split-across-types", "ThreeNodes", "exec/plan/distribute/equality.go", "return x == y && hashable(x)", "return (ON || x == y) && hashable(x)"},
 	{"split-count-of-nothing", "ThreeNodes", "exec/plan/distribute/aggregates.go", `return "CAST(coalesce(sum(" + g.column(v) + "), 0) AS BIGINT)"`, `return map[bool]string{true: "CAST(sum(" + g.column(v) + ") AS BIGINT)", false: "CAST(coalesce(sum(" + g.column(v) + "), 0) AS BIGINT)"}[ON]`},
