@@ -74,7 +74,7 @@ func (s *Store) Note(ctx context.Context, c *catalog.Catalog, table catalog.Tabl
 	for _, r := range rows {
 		bytes += r.Bytes()
 	}
-	if bytes > bytesMost/2 || table.Retention.Keeps() || table.Columns.NumFields() > columnsMost {
+	if bytes > bytesMost/2 || table.Columns.NumFields() > columnsMost {
 		return false, nil
 	}
 	return c.Note(ctx, &catalog.Note{
@@ -90,7 +90,7 @@ func (s *Store) admit(now *catalog.TableVersion, table catalog.Table, rows []*co
 	if now == nil || now.Table().ID != table.ID || !constantrows.Same(now.Table().Columns, table.Columns) {
 		return nil, fmt.Errorf("%w: table %v has changed since the rows were made", catalog.ErrConflict, table.Name)
 	}
-	if s.Followed() || now.Table().Retention.Keeps() { // which it did not when the rows were made
+	if s.Followed() || now.Table().Retention.Keeps() {
 		return nil, nil
 	}
 	d := s.tables[table.ID]

@@ -160,8 +160,6 @@ var ofCatalog = []mutation.Mutation{
 		Old: "{ return spaceOf{space, r} }", New: "{\n\tif ON {\n\t\treturn space\n\t}\n\treturn spaceOf{space, r}\n}"},
 	{Name: "followers-wait", File: "engine/delta/store.go", Breaks: "DL3", Tests: waiting,
 		Old: "if s.Followed() || now", New: "if s.Followed() && !ON || now"},
-	{Name: "versions-that-are-kept-are-left-out", File: "engine/delta/store.go", Breaks: "DL3", Tests: waiting,
-		Old: "|| table.Retention.Keeps() ||", New: "|| table.Retention.Keeps() && !ON ||"},
 	{Name: "plans-miss-what-waits", File: "engine/delta/store.go", Breaks: "K16", Tests: waiting,
 		Old: "\t\tif (*waiting)[name] {\n", New: "\t\tif (*waiting)[name] && !ON {\n"},
 	{Name: "plans-of-other-names-miss-what-waits", File: "engine/statement.go", Breaks: "K16", Tests: waiting,
