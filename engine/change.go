@@ -70,6 +70,7 @@ func (st *Statement) prepareRewrite(ctx context.Context) error {
 		st.params = plan.Params
 		plan.close()
 	}
+	st.beside = rewrite.Looked(r)
 	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.runRewrite(ctx, r, args) }
 	return nil
 }

@@ -91,7 +91,7 @@ func (st *Statement) charge() error {
 	if st.givesBack() {
 		return nil
 	}
-	bytes := st.session.account.OfStatement(len(st.parsed.Text), dialect.TreeMax, conform.Width(st.schema))
+	bytes := st.session.account.OfStatement(len(st.parsed.Text)+st.beside, dialect.TreeMax, conform.Width(st.schema))
 	if err := st.session.Take(account.Statement, bytes); err != nil {
 		return err
 	}

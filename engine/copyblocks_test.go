@@ -60,7 +60,7 @@ func TestCopyInBlocksIsCopyByRows(t *testing.T) {
 		{"1.5", "-0.25", "NaN", "1e300", "3"}, {`\xDEAD`, `a\\b`, ""}, {"{1,2}", "[3]", "{}", ""},
 	}
 	bad := [][]string{
-		{"x", "2147483648", "1.5e"}, {"1000000", "x"}, {"2020-02-31", "x"}, {"\xff", "a\xc0b"}, {"2020-01-31 25:00:00"}, {"maybe"}, {"1.5.5"}, {`\xg`, `\xABC`}, {"{x}"},
+		{"x", "2147483648", "1.5e"}, {"1000000", "x"}, {"2020-02-31", "x"}, {"\xff", "a\xc0b"}, {"2020-01-31 25:00:00"}, {"maybe"}, {"1.5.5"}, {`\xg`, `\xABC`}, {"{x}", "{1,", "{1}}"},
 	}
 	const declared = "(id SERIAL, i INTEGER, n NUMERIC(8,3), d DATE, v VARCHAR, ts TIMESTAMP, b BOOLEAN, f DOUBLE PRECISION, bin BYTEA, l INTEGER[])"
 	const into = "(i, n, d, v, ts, b, f, bin, l)"

@@ -214,6 +214,33 @@ func TestPlansStandBesideOwnChanges(t *testing.T) {
 	require.Equal(t, []string{"3|2"}, times, "each transaction has its time")
 }
 
+// A plan that stands for what its names mean gives what is now, each time it is run.
+func TestPlansThatStandTellTheTime(t *testing.T) {
+	ctx := context.Background()
+	e := open(t)
+	s, other := session(t, e), session(t, e)
+	exec(t, s, "CREATE TABLE t AS SELECT 1 AS a; CREATE TABLE u (a int)")
+	for _, value := range []string{"now()", "current_timestamp", "current_time", "transaction_timestamp()", "get_current_timestamp()", "random()", "gen_random_uuid()", "uuid()"} {
+		st, err := s.Prepare(ctx, "SELECT "+value+" AS v, sum(a) FROM t")
+		if err != nil {
+			continue // it has another name in this dialect
+		}
+		run := func() (string, any) {
+			reader, err := st.Query(ctx)
+			require.NoError(t, err)
+			lines, err := linesOf(reader)
+			require.NoError(t, err)
+			return lines[0], engine.PlanOf(st)
+		}
+		before, plan := run()
+		exec(t, other, "INSERT INTO u VALUES (1)")
+		after, same := run()
+		require.Same(t, plan, same, value)
+		require.NotEqual(t, before, after, value)
+		require.NoError(t, st.Close())
+	}
+}
+
 // Also one that the Arrow kernels run, of a table or of none; and one of DuckDB's without a table.
 func TestSmallPlansAreKept(t *testing.T) {
 	e := open(t)

@@ -243,3 +243,44 @@ func TestLookupsAtTheEndsOfRuns(t *testing.T) {
 		}
 	}
 }
+
+// The text that finds rows is kept with a prepared statement for as long as the table has the columns that it is about,
+// and is charged.
+func TestLookupsFollowTheirTable(t *testing.T) {
+	t.Parallel()
+	e := open(t)
+	s, other := session(t, e), session(t, e)
+	exec(t, s, "CREATE TABLE t (id INTEGER PRIMARY KEY, a NUMERIC(8,2), b SMALLINT)")
+	exec(t, s, "INSERT INTO t SELECT i, i, i FROM range(100) r(i)")
+	update, err := s.Prepare(t.Context(), "UPDATE t SET a = a + 1, b = b + 1 WHERE id = $1")
+	require.NoError(t, err)
+	defer update.Close()
+	for _, step := range []struct{ change, want string }{
+		{"SELECT 1", "7|8|8"}, {"SELECT 1", "7|9|9"},
+		{"ALTER TABLE t ADD COLUMN more TEXT DEFAULT 'kept'", "7|10|10|kept"},
+		{"ALTER TABLE t ALTER COLUMN b TYPE BIGINT", "7|11|11|kept"},
+		{"ALTER TABLE t RENAME COLUMN more TO other; ALTER TABLE t ADD COLUMN more INTEGER DEFAULT 5", "7|12|12|kept|5"},
+		{"ALTER TABLE t DROP COLUMN other", "7|13|13|5"},
+		{"ALTER TABLE t RENAME TO was; CREATE TABLE t AS SELECT id, b, a FROM was", "7|14|14"},
+	} {
+		exec(t, other, step.change)
+		_, err := update.Exec(t.Context(), 7)
+		require.NoError(t, err, step.change)
+		require.Equal(t, []string{step.want}, rows(t, s, "SELECT * FROM t WHERE id = 7"), step.change)
+	}
+	charged := func(sql string) int64 {
+		before := e.Memory().Used
+		st, err := s.Prepare(t.Context(), sql)
+		require.NoError(t, err)
+		defer st.Close()
+		return e.Memory().Used - before
+	}
+	columns := make([]string, 400)
+	for i := range columns {
+		columns[i] = fmt.Sprintf("a_column_of_a_wide_table_%d INTEGER", i)
+	}
+	exec(t, s, "CREATE TABLE wide ("+strings.Join(columns, ", ")+")")
+	const one = "UPDATE %s SET %s = 5 WHERE %[2]s = 7"
+	wide := charged(fmt.Sprintf(one, "wide", "a_column_of_a_wide_table_0"))
+	require.Greater(t, wide, charged(fmt.Sprintf(one, "t", "a"))+1<<19, "a tree of 400 columns")
+}

@@ -60,6 +60,7 @@ type Statement struct {
 	planText  string // from which a dropped plan is made again; empty: it is not dropped
 	used      uint64 // when, of its session's statements
 	bytes     int64  // charged for it without its plan
+	beside    int    // bytes of a text that is kept beside its own
 	planBytes int64  // charged for its plan
 }
 

@@ -25,14 +25,26 @@ func pair(t *testing.T) (ours, theirs net.Conn) {
 	return ours, theirs
 }
 
+// counting counts the reads that wait at once.
+type counting struct {
+	net.Conn
+	reads int
+}
+
+func (c *counting) Read(b []byte) (int, error) {
+	c.reads++
+	return c.Conn.Read(b)
+}
+
 // A connection that looks before it sleeps reads what one reads that only sleeps: all bytes, also those that come late,
 // the end, a reset, and the deadline that others set while it waits.
 func TestEagerReads(t *testing.T) {
 	ours, theirs := pair(t)
 	e := newEager(ours, &calm{})
+	slept := &counting{Conn: ours}
+	e.network = slept
 	e.calm.last.Store(e)
 	e.calm.runs.Store(lookAfter)
-	require.NotNil(t, e.raw)
 	b := make([]byte, 16)
 	for i := range 200 {
 		pause := []time.Duration{0, lookFor / 2, 3 * lookFor, 2 * time.Millisecond}[i%4]
@@ -47,8 +59,16 @@ func TestEagerReads(t *testing.T) {
 		require.NoError(t, <-sent)
 		require.Equal(t, []byte{byte(i), 1, 2}, b[:n])
 	}
+	require.Zero(t, slept.reads, "it was alone, and looked each time")
+	e.calm.alone(&eager{})
+	_, err := theirs.Write([]byte{1})
+	require.NoError(t, err)
+	_, err = e.Read(b)
+	require.NoError(t, err)
+	require.Equal(t, 1, slept.reads, "another one has read")
+	e.calm.runs.Store(lookAfter)
 	require.NoError(t, ours.SetReadDeadline(time.Now().Add(time.Millisecond)))
-	_, err := e.Read(b)
+	_, err = e.Read(b)
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	require.True(t, isTimeout(err))
 	require.NoError(t, ours.SetReadDeadline(time.Time{}))

@@ -31,8 +31,12 @@ func (r Rewrite) Lookup(n *snapshot.Numbers, parameters []duckdb.ParameterType) 
 		slices.Equal(l.parameters, parameters) {
 		return l.text, l.ok
 	}
-	text, ok = r.lookup(n, parameters)
-	*r.looked = looked{table: &table, parameters: slices.Clone(parameters), text: text, ok: ok}
+	if text, ok = r.lookup(n, parameters); !ok {
+		text = dialect.Source{}
+	}
+	if most := r.looked.most; most == 0 || !ok || len(text.Text()) <= most {
+		*r.looked = looked{&table, slices.Clone(parameters), text, ok, most}
+	}
 	return text, ok
 }
 
@@ -42,6 +46,21 @@ type looked struct {
 	parameters []duckdb.ParameterType
 	text       dialect.Source
 	ok         bool
+	most       int // bytes of a text that is kept; 0: any
+}
+
+// lookedMore is by how much the text of a lookup may be longer when the types of its parameters are known.
+const lookedMore = 256
+
+// Looked is how many bytes a text has that c keeps with its tree, for its caller to charge: it keeps no longer one from
+// then on.
+func Looked(c Change) int {
+	r, ok := c.(Rewrite)
+	if !ok || !r.looked.ok {
+		return 0
+	}
+	r.looked.most = len(r.looked.text.Text()) + lookedMore
+	return r.looked.most
 }
 
 func (r Rewrite) lookup(n *snapshot.Numbers, parameters []duckdb.ParameterType) (text dialect.Source, ok bool) {

@@ -136,7 +136,7 @@ func (c *column) spell(of *cells, block Block) (instead [][]byte, bad int, err e
 					c.table, block.Line(row), c.text.Name, dialect.Shortened(string(text)))
 				err = problem
 			}
-			return nil, row, err
+			return instead, row, err
 		}
 		if as != string(text) {
 			if instead == nil {

@@ -227,6 +227,15 @@ func TestFirstBadSpelling(t *testing.T) {
 	require.Equal(t, "[1 2]", b.Rows.Column(1).String())
 }
 
+// Rows before one that cannot be spelled are spelled themselves.
+func TestRowsBeforeABadSpelling(t *testing.T) {
+	columns := ColumnsOf("t", []arrow.Field{{Name: "b", Type: arrow.BinaryTypes.Binary}})
+	b := columns.make(&given{text: []byte(`a\\b\xg`), fields: []int32{0, 4, 4, 7}})
+	defer b.Rows.Release()
+	require.ErrorContains(t, b.Failed, "hexadecimal")
+	require.Equal(t, `["a\\x5Cb"]`, b.Rows.Column(0).String())
+}
+
 type given struct {
 	text   []byte
 	fields []int32
