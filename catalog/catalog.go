@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/internal/barrier"
 	"github.com/csmsql/csmsql/catalog/internal/format"
 	"github.com/csmsql/csmsql/catalog/internal/horizon"
 	"github.com/csmsql/csmsql/catalog/internal/keys"
@@ -48,13 +49,14 @@ type Catalog struct {
 	retiring   sync.Mutex             // held while the lender is asked to retire extents; above mu
 	queue      waiting.Line[*request] // of commits and notes
 	groups     tally.Sizes            // how many transactions were committed together
-	committing chan struct{}          // holds a token while a commit is under way; above mu
-	commits    uint64                 // guarded by committing; makes commit tokens differ
-	broken     error                  // guarded by committing; of a node that is alone: an outcome that is not known ends all commits
-	doubted    *commit                // guarded by committing; its outcome is not known yet
-	following  atomic.Bool            // the store's watch runs
-	noted      notes.Book             // guarded by committing; rows that are on record only
-	unsealed   atomic.Bool            // written under committing: there are such rows
+	last       barrier.Barrier
+	committing chan struct{} // holds a token while a commit is under way; above mu
+	commits    uint64        // guarded by committing; makes commit tokens differ
+	broken     error         // guarded by committing; of a node that is alone: an outcome that is not known ends all commits
+	doubted    *commit       // guarded by committing; its outcome is not known yet
+	following  atomic.Bool   // the store's watch runs
+	noted      notes.Book    // guarded by committing; rows that are on record only
+	unsealed   atomic.Bool   // written under committing: there are such rows
 
 	identities numbers.Numbers
 
@@ -130,15 +132,13 @@ func Open(ctx context.Context, st Store, lender Lender, options Options) (*Catal
 		store: st, stored: pages.Of(st), lender: lender, options: options,
 		reports: make(chan struct{}, 1), committing: make(chan struct{}, 1),
 	}
-	c.identities.Store, c.noted.Store, c.noted.Boot = st, st, options.Boot
+	c.identities.Store, c.noted.Store, c.last.Store, c.noted.Boot = st, st, st, options.Boot
 	c.source = hugetable.NewSource(c, options.CacheBytes)
-	c.mu.leases = map[LeaseID]*lease{}
-	c.mu.domains = map[coherence.Domain]int{}
+	c.mu.leases, c.mu.domains = map[LeaseID]*lease{}, map[coherence.Domain]int{}
 	c.mu.pinned = map[coherence.Domain]*states{}
 	c.mu.pages = map[PageID]*pageState{}
 	c.mu.shared = map[ExtentID]int{}
-	c.mu.regions = map[memregion.RegionID]*RegionRecord{}
-	c.mu.members = map[string]*Member{}
+	c.mu.regions, c.mu.members = map[memregion.RegionID]*RegionRecord{}, map[string]*Member{}
 	c.mu.begun = map[string]Revision{}
 	if err := c.begin(ctx); err != nil {
 		return nil, fmt.Errorf("open catalog: %w", err)

@@ -487,11 +487,11 @@ func (c *Catalog) barrier(ctx context.Context) error {
 	if !c.shared() {
 		return nil
 	}
-	item, _, err := c.store.Get(ctx, keys.Commit)
+	last, err := c.last.Wait(ctx)
 	if err != nil {
 		return fmt.Errorf("ask the cluster for its last commit: %w", err)
 	}
-	return c.awaitApplied(ctx, item.Revision)
+	return c.awaitApplied(ctx, last)
 }
 
 // awaitApplied returns when this node sees a revision. The store may fall silent at any moment, so the wait is bounded.

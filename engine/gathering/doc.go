@@ -7,7 +7,9 @@
 // A chunk of one row costs what one of a thousand does: an extent, a seal, a sync, a descriptor for ever. While one
 // commit is under way the rows of other sessions wait anyway (catalog.Transaction.Commit); here they wait before they
 // become chunks, and not after. Where a commit takes no time they would never meet. So the session whose turn it is
-// lets those run first that are ready to, and waits for none.
+// lets those run first that are ready to. Where a commit takes a millisecond or more, as in a cluster, sessions that
+// have just been acknowledged would meet in two halves that wait for each other: then it waits for them a little, too
+// (company).
 //
 // # Words
 //
@@ -24,6 +26,7 @@
 //     or constraints, the insertion fails with 40001.
 //   - GA4: a waiting session that is cancelled leaves the queue without a trace; once its rows are on their way it
 //     learns their outcome.
+//   - GA5: the wait for company is at most half a commit, none for a session that comes alone, and rare where none comes.
 //
 // # Lock order
 //

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/constantrows"
@@ -17,6 +18,8 @@ const (
 	// insertionsMost and bytesMost bound what goes into one commit.
 	insertionsMost = 256
 	bytesMost      = 4 << 20
+	// idleMost bounds the tables that are remembered while no session writes them.
+	idleMost = 64
 	// insertionMost is how many bytes an insertion may have and grow.
 	insertionMost = 1 << 20
 )
@@ -52,11 +55,16 @@ type Queue struct {
 	Sizes tally.Sizes
 
 	mu     sync.Mutex
-	tables map[catalog.TableID]*line // guarded by mu; those that a session writes now
+	tables map[catalog.TableID]*line // guarded by mu; those that a session writes, or has written
 }
 
 // line is the queue of one table.
-type line struct{ waiting []*waiter }
+type line struct {
+	waiting []*waiter
+	busy    bool          // a session works for it
+	company company       // of those that come
+	there   chan struct{} // closed when all are there that the session whose turn it is waits for; nil: it does not
+}
 
 // waiter is an insertion whose session waits.
 type waiter struct {
@@ -98,13 +106,49 @@ func (q *Queue) enter(w *waiter) (first bool) {
 	if q.tables == nil {
 		q.tables = map[catalog.TableID]*line{}
 	}
-	l, busy := q.tables[w.Table.ID]
-	if !busy {
+	l := q.tables[w.Table.ID]
+	if l == nil {
 		l = &line{}
 		q.tables[w.Table.ID] = l
 	}
 	l.waiting = append(l.waiting, w)
-	return !busy
+	l.notice()
+	first, l.busy = !l.busy, true
+	return first
+}
+
+// notice lets the session go on that waits for company, if all are there.
+func (l *line) notice() {
+	if l.there != nil && len(l.waiting) >= l.company.expected {
+		close(l.there)
+		l.there = nil
+	}
+}
+
+// gather lets those come that are about to.
+func (q *Queue) gather(w *waiter) {
+	runtime.Gosched() // sessions that are ready to run
+	q.mu.Lock()
+	l := q.tables[w.Table.ID]
+	wait := l.company.wait(time.Now(), len(l.waiting))
+	if wait == 0 {
+		q.mu.Unlock()
+		return
+	}
+	there := make(chan struct{})
+	l.there = there
+	q.mu.Unlock()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-there:
+	case <-timer.C:
+	case <-w.ctx.Done():
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l.company.waited(l.there == nil)
+	l.there = nil
 }
 
 // leave takes a waiter out; false: its turn has come, or that of another one that has taken it along.
@@ -145,23 +189,25 @@ func (q *Queue) take(w *waiter) (taken []*waiter) {
 	return taken
 }
 
-// next gives the turn to the next waiter, if there is one.
-func (q *Queue) next(table catalog.TableID) {
+// next gives the turn to the next waiter, if there is one, after so many were stored.
+func (q *Queue) next(table catalog.TableID, began time.Time, stored int) {
+	now := time.Now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.tables[table]
-	if len(l.waiting) == 0 {
+	l.company.stored(now, now.Sub(began), stored, len(l.waiting))
+	if l.busy = len(l.waiting) > 0; l.busy {
+		close(l.waiting[0].turn)
+	} else if len(q.tables) > idleMost {
 		delete(q.tables, table)
-		return
 	}
-	close(l.waiting[0].turn)
 }
 
 // work stores the rows of a waiter, whose turn it is, and of those that go along.
 func (q *Queue) work(w *waiter) {
-	defer q.next(w.Table.ID)
-	runtime.Gosched() // sessions that are about to come go along
-	taken, returned := q.take(w), false
+	q.gather(w)
+	began, taken, returned := time.Now(), q.take(w), false
+	defer func() { q.next(w.Table.ID, began, len(taken)) }()
 	defer func() {
 		for _, other := range taken {
 			if !returned && other.err == nil { // it panics, which only this session sees

@@ -3,6 +3,7 @@ package gathering
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/constantrows"
@@ -22,7 +23,8 @@ func (w *Writer) Commit(ctx context.Context, table catalog.Table, rows []*consta
 	if taken, err := w.Deltas.Note(ctx, w.Catalog, table, rows); taken || err != nil {
 		return err
 	}
-	now, err := w.Catalog.Snapshot(ctx, catalog.Holder{Description: "insert"})
+	// The rows' sessions have seen the table; that it has changed since is found out by Append, or by the commit.
+	now, err := w.Catalog.Snapshot(ctx, catalog.Holder{Description: "insert", MaxAge: math.MaxInt64})
 	if err != nil {
 		return err
 	}
