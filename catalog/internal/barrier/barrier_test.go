@@ -78,7 +78,7 @@ func TestAnAnswerIsForThoseThatWereThere(t *testing.T) {
 	})
 }
 
-// BA2, and whoever waits alone and leaves is in the way of none.
+// BA2, and one that waits alone and leaves is in the way of none.
 func TestOneThatLeavesTakesNoOneAlong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, b := newCommitted()
