@@ -134,6 +134,7 @@ func (w *commit) changedRows(ctx context.Context, t *Transaction, name TableName
 	if !ok {
 		return nil, conflict("relation", name.String())
 	}
+	t.met = t.met || !same && w.group.lostRaces()
 	v, err := after.version.Rebase(ctx, before.version, now.version)
 	agree := w.catalog.options.Agree
 	if err == nil && agree != nil && now.version != before.version && !after.version.Folds() && !t.keepsKeys(name) {
@@ -195,6 +196,10 @@ func (w *commit) redefine(ctx context.Context, t *Transaction, rows map[TableNam
 	w.typesAltered(t)
 	for _, c := range t.keptRead {
 		w.compares(c)
+	}
+	for _, r := range t.receipts {
+		w.compares(r.Condition())
+		w.write.Puts = append(w.write.Puts, r.Put())
 	}
 	w.write.Deletes = append(w.write.Deletes, t.notes...)
 	if err := w.compareReads(t); err != nil {
@@ -413,8 +418,8 @@ func (w *commit) store(ctx context.Context) (Revision, error) {
 	if c.store.Limits().Fit(w.write, pages) {
 		w.write.Puts = append(w.write.Puts, pages...)
 	} else {
-		if err := c.storePages(ctx, pages); err != nil {
-			return 0, err
+		if err := c.stored.Put(ctx, pages); err != nil {
+			return 0, fmt.Errorf("store pages: %w", err)
 		}
 		c.options.Fault.At(faults.CommitPagesStored)
 	}
@@ -461,22 +466,6 @@ func (c *Catalog) conflictOf(err error) error {
 		return fmt.Errorf("%w: %w", ErrFenced, err)
 	}
 	return fmt.Errorf("%w: %w", ErrConflict, err)
-}
-
-// storePages writes pages ahead of the record that will refer to them, in as many transactions as the limits demand.
-func (c *Catalog) storePages(ctx context.Context, pages []store.Item) error {
-	limits := c.store.Limits()
-	for first := 0; first < len(pages); {
-		end := first + 1
-		for end < len(pages) && limits.Fit(store.Transaction{}, pages[first:end+1]) {
-			end++
-		}
-		if _, err := c.store.Commit(ctx, store.Transaction{Puts: pages[first:end]}); err != nil {
-			return fmt.Errorf("store pages: %w", err)
-		}
-		first = end
-	}
-	return nil
 }
 
 // show makes the stored change visible in this process and lets go of what it superseded.

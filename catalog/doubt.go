@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"syscall"
 
 	"github.com/csmsql/csmsql/catalog/internal/keys"
@@ -32,17 +31,8 @@ func notCommitted(cause error) error {
 	if errors.Is(cause, syscall.ENOSPC) {
 		kind = ErrDiskFull
 	}
-	return fmt.Errorf("%w: %w", kind, settledError{cause})
+	return fmt.Errorf("%w: %w", kind, store.Settled(cause))
 }
-
-// settledError is a cause that no longer says that the outcome is unknown.
-type settledError struct{ error }
-
-func (e settledError) Error() string {
-	return strings.ReplaceAll(e.error.Error(), store.ErrUnknown.Error()+": ", "")
-}
-
-func (e settledError) Unwrap() error { return e.error }
 
 // outcomeKey is where the token of this node's last commit lies. Where others commit, too, it is a key that only this
 // node writes: their commits may come before the question.
@@ -69,7 +59,7 @@ func (c *Catalog) settleDoubt(ctx context.Context) error {
 	case err != nil: // of the commit to come it is known that it does not happen
 		return fmt.Errorf("%w, nor is it known what became of an earlier one: %v", ErrNotCommitted, err)
 	default:
-		if err := c.awaitApplied(ctx, revision); err != nil {
+		if err := c.See(ctx, revision); err != nil {
 			return err
 		}
 		w.committed()

@@ -491,11 +491,11 @@ func (c *Catalog) barrier(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ask the cluster for its last commit: %w", err)
 	}
-	return c.awaitApplied(ctx, last)
+	return c.See(ctx, last)
 }
 
-// awaitApplied returns when this node sees a revision. The store may fall silent at any moment, so the wait is bounded.
-func (c *Catalog) awaitApplied(ctx context.Context, revision Revision) error {
+// See returns when this node sees a revision. The store may fall silent at any moment, so the wait is bounded.
+func (c *Catalog) See(ctx context.Context, revision Revision) error {
 	patience := time.NewTimer(c.options.Patience)
 	defer patience.Stop()
 	for {

@@ -69,10 +69,10 @@ func (r *request) along() func(taken int, other *request) bool {
 	if r.note != nil {
 		return func(_ int, other *request) bool { return other.note != nil }
 	}
-	alone, tables := !r.transaction.byRows(), maps.Clone(r.transaction.relation)
+	alone, tables := r.transaction.alone(), maps.Clone(r.transaction.relation)
 	return func(taken int, other *request) bool {
 		t := other.transaction
-		if alone || t == nil || taken >= groupRequests || !t.byRows() {
+		if alone || t == nil || taken >= groupRequests || t.alone() {
 			return false
 		}
 		with := maps.Clone(tables)
@@ -84,6 +84,9 @@ func (r *request) along() func(taken int, other *request) bool {
 		return true
 	}
 }
+
+// alone reports whether the transaction is committed by itself: what ends it by a conflict must end no other one.
+func (t *Transaction) alone() bool { return !t.byRows() || len(t.receipts) > 0 }
 
 // byRows reports whether the transaction does nothing but append and delete rows.
 func (t *Transaction) byRows() bool {
@@ -328,6 +331,9 @@ func (g *group) again(ctx context.Context, refused *commit) (*commit, error) {
 	return w, nil
 }
 
+// lostRaces reports whether another node was faster before.
+func (g *group) lostRaces() bool { return g != nil && g.refused != nil }
+
 func (g *group) refuse(w *commit) {
 	if g.refused == nil {
 		g.refused = map[PageID]hugetable.NewPage{}
@@ -377,9 +383,12 @@ func (g *group) finish(ctx context.Context, w *commit, revision Revision, err er
 	}
 	c.options.Fault.At(faults.CommitStored)
 	defer w.committed()
+	for _, r := range g.requests[0].transaction.receipts { // with which it is alone
+		r.Revision = revision
+	}
 	if c.shared() {
 		// The commit is durable. That this process does not see it yet is no reason to call it failed.
-		c.log("see a commit", c.awaitApplied(ctx, revision))
+		c.log("see a commit", c.See(ctx, revision))
 		c.options.Fault.At(faults.CommitVisible)
 		c.options.Fault.At(faults.CommitDone)
 		return

@@ -203,7 +203,7 @@ func (c *Catalog) SetState(ctx context.Context, state MemberState) error {
 	if err != nil {
 		return fmt.Errorf("tell the other nodes that this one is %v: %w", state, c.conflictOf(err))
 	}
-	return c.awaitApplied(ctx, revision)
+	return c.See(ctx, revision)
 }
 
 // Members lists the nodes of the cluster that are there, by name; none if no other node shares the store.

@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/internal/keys"
 	"github.com/csmsql/csmsql/catalog/positions"
+	"github.com/csmsql/csmsql/catalog/receipt"
 	"github.com/csmsql/csmsql/catalog/store"
 )
 
@@ -38,7 +39,10 @@ type Transaction struct {
 	// kept are tables as they were made by changes that held each row to what it was held to before (KeepKeys).
 	kept  map[TableName]*TableVersion
 	notes []string // of the rows that it seals
-	over  bool
+	// receipts are what its commit leaves; met: the commit lost a race against another one of the same table's rows.
+	receipts []*receipt.Receipt
+	met      bool
+	over     bool
 }
 
 // Begin starts a transaction on a snapshot of this catalog.
@@ -49,6 +53,12 @@ func (c *Catalog) Begin(s *Snapshot) *Transaction {
 		reads: map[TableName]TableID{}, taken: map[ExtentID]bool{}, kept: map[TableName]*TableVersion{},
 	}
 }
+
+// Leave has the commit leave a receipt, whose Revision it sets. If it is not as it was, the commit fails.
+func (t *Transaction) Leave(r *receipt.Receipt) { t.receipts = append(t.receipts, r) }
+
+// Met reports, after Commit, whether another node changed the table's rows meanwhile, so that it was tried again.
+func (t *Transaction) Met() bool { return t.met }
 
 // Contents is what the transaction sees: the snapshot with its own changes. It stays as it is when more changes follow.
 func (t *Transaction) Contents() *Contents { return t.own }

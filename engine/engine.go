@@ -20,12 +20,12 @@ import (
 	"github.com/csmsql/csmsql/engine/borrower"
 	"github.com/csmsql/csmsql/engine/budget"
 	"github.com/csmsql/csmsql/engine/check"
+	"github.com/csmsql/csmsql/engine/collector"
 	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/delta"
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/follow"
 	"github.com/csmsql/csmsql/engine/fragment"
-	"github.com/csmsql/csmsql/engine/gathering"
 	"github.com/csmsql/csmsql/engine/history"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lifetime"
@@ -68,12 +68,11 @@ type Engine struct {
 	parking  budget.Parking
 	facts    facts.Cache
 	zonemaps zonemap.Cache
-	scans    scan.Tables    // of no use before the database is open
-	upkeep   *upkeep.Keeper // nil before the database is open
-	inserts  gathering.Queue
+	scans    scan.Tables          // of no use before the database is open
+	upkeep   *upkeep.Keeper       // nil before the database is open
+	inserts  *collector.Collector // nil before the database is open
 	deltas   delta.Store
-	rows     *gathering.Writer // nil before the database is open; of a node
-	loader   *load.Loader      // likewise; of a node
+	loader   *load.Loader // likewise; of a node
 	// sequences keeps what the node has reserved of them; of no use in a borrower.
 	sequences *sequence.Keeper
 	kept      planned.Share
@@ -214,8 +213,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	e.scans = scan.Tables{Facts: &e.facts, Reader: e.reader, Ours: func(c *catalog.Chunk) bool { return member.Holds(e.node, c) }, Threads: e.threads, KeysMost: min(e.memory.Keys, scan.KeysMost)}
 	e.upkeep = e.newKeeper()
 	e.deltas.Target, e.deltas.Followed = e.upkeep.TargetFor, e.follows.Watched
-	e.rows = &gathering.Writer{Catalog: e.catalog, Keeper: e.upkeep, Deltas: &e.deltas}
-	e.inserts.Store, e.keys.Store = e.rows.Commit, e.upkeep.ChangeOfItself
+	e.inserts, e.keys.Store = collector.New(e.node, e.upkeep, &e.deltas), e.upkeep.ChangeOfItself
 	e.loader = e.newLoader()
 	e.startFragments()
 	return e.mirror.Open(e.db, systemtable.Columns(), e.config.Log)

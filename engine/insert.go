@@ -29,7 +29,7 @@ import (
 func (st *Statement) prepareInsert(ctx context.Context, head *statement.Insert) error {
 	s, ins := st.session, &insertion{}
 	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.insert(ctx, head, ins, args) }
-	if table, err := st.constantRows(ctx, head, ins); err != nil {
+	if table, err := st.constantRows(ctx, head, ins, false); err != nil {
 		return err
 	} else if table != nil {
 		st.params, st.unplanned, st.constant = ins.constants.Parameters(), true, !ins.keyed
@@ -279,8 +279,9 @@ func (st *Statement) replanFor(ctx context.Context, v *snapshot.View) error {
 
 // constantRows finds out whether the rows are known without DuckDB, and gives the table that they go to; nil: they are
 // not, or the statement is one that is to be wrong as DuckDB says it.
-func (st *Statement) constantRows(ctx context.Context, head *statement.Insert,
-	ins *insertion) (*catalog.Table, error) {
+// Assumed: what the table's name means is found out before the rows are committed, once for all that are together.
+func (st *Statement) constantRows(ctx context.Context, head *statement.Insert, ins *insertion,
+	assumed bool) (*catalog.Table, error) {
 	s := st.session
 	if s.engine.catalog == nil || s.without().Has(optimization.Constants) || s.modes().Serializable() {
 		return nil, nil
@@ -289,7 +290,10 @@ func (st *Statement) constantRows(ctx context.Context, head *statement.Insert,
 	if err != nil {
 		return nil, err
 	}
-	contents, err := s.latest(ctx)
+	contents := s.engine.catalog.Applied()
+	if !assumed {
+		contents, err = s.latest(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -310,6 +314,13 @@ func (st *Statement) constantRows(ctx context.Context, head *statement.Insert,
 		return nil, nil
 	}
 	return &table, nil
+}
+
+// assumes reports whether rows that wait may be of a table as this node knows it, without asking the cluster's store.
+func (s *Session) assumes() bool {
+	b := s.block
+	alone := b == nil || b.implicit && b.Lease == nil && b.rows == nil && b.Changes == nil && !b.duck
+	return alone && s.engine.node != nil && s.engine.node.Self != nil
 }
 
 // latest is what the next statement sees, without a lease.
@@ -335,7 +346,12 @@ func (st *Statement) insertConstants(ctx context.Context, head *statement.Insert
 	if ins.constants == nil || s.inside != nil {
 		return nil, nil
 	}
-	table, err := st.constantRows(ctx, head, ins)
+	assumed := s.assumes()
+	table, err := st.constantRows(ctx, head, ins, assumed)
+	if assumed && table != nil && (ins.keyed || ins.constants.Counts()) {
+		assumed = false
+		table, err = st.constantRows(ctx, head, ins, false)
+	}
 	if table == nil || err != nil {
 		return nil, err
 	}
@@ -348,6 +364,9 @@ func (st *Statement) insertConstants(ctx context.Context, head *statement.Insert
 	s.beginImplicit()
 	if b := s.block; !ins.keyed && b.implicit && !b.duck && b.Changes == nil && b.rows.Takes(table.ID) {
 		b.rows = b.rows.With(*table, rows)
+		if assumed {
+			b.rows.Assume(snapshot.Named{Schema: head.Name.Schema, Name: head.Name.Name, Path: s.settings.SearchPath})
+		}
 	} else {
 		err = s.write(ctx, s.appending(ctx, *table, rows))
 	}
@@ -367,7 +386,7 @@ func (st *Statement) insertConstants(ctx context.Context, head *statement.Insert
 func (s *Session) appending(ctx context.Context, table catalog.Table,
 	rows ...*constantrows.Rows) func(*catalog.Transaction, *snapshot.View) error {
 	return func(tx *catalog.Transaction, _ *snapshot.View) error {
-		return s.engine.rows.Append(ctx, tx, table, rows)
+		return s.engine.inserts.Append(ctx, tx, table, rows)
 	}
 }
 

@@ -16,7 +16,7 @@ const Version = service.Version
 func (e *Engine) newService() *service.Service {
 	return service.New(service.Config{
 		Name: e.config.Node, Started: e.started, Node: e.node, Keeper: e.upkeep, Facts: &e.facts, Life: e.life, Loads: e, Statements: served{e},
-		Followed: e.follows, LeaseTTL: e.config.LeaseTTL, Log: e.config.Log,
+		Followed: e.follows, LeaseTTL: e.config.LeaseTTL, Log: e.config.Log, Collector: e.inserts,
 	})
 }
 

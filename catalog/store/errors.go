@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Errors of opening.
@@ -49,3 +50,14 @@ func (c *Conflict) Error() string {
 
 // Is makes errors.Is(err, ErrConflict) hold.
 func (c *Conflict) Is(target error) bool { return target == ErrConflict }
+
+// Settled is a cause that no longer says that the outcome is unknown.
+func Settled(cause error) error { return settledError{cause} }
+
+type settledError struct{ error }
+
+func (e settledError) Error() string {
+	return strings.ReplaceAll(e.error.Error(), ErrUnknown.Error()+": ", "")
+}
+
+func (e settledError) Unwrap() error { return e.error }

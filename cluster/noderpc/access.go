@@ -49,6 +49,7 @@ var accessOf = map[string]access{
 	nodepb.Lending_Left_FullMethodName:                 nodes,
 	nodepb.Lending_Held_FullMethodName:                 nodes,
 	nodepb.Fragments_Run_FullMethodName:                nodes,
+	nodepb.Coordination_Collect_FullMethodName:         nodes,
 	nodepb.Coordination_Drain_FullMethodName:           identified,
 	nodepb.Administration_ClusterStatus_FullMethodName: identified,
 	nodepb.Administration_DrainNode_FullMethodName:     identified,

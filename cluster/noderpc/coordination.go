@@ -19,9 +19,13 @@ func (h coordinationHandlers) Ping(context.Context, *nodepb.PingRequest) (*nodep
 
 func (h coordinationHandlers) operations() (Operations, error) {
 	if h.server.options.Operations == nil {
-		return nil, &Error{State: stateFeature, Cause: errNotOffered, Message: fmt.Sprintf("node %s belongs to no cluster", h.server.options.Name)}
+		return nil, h.alone()
 	}
 	return h.server.options.Operations, nil
+}
+
+func (h coordinationHandlers) alone() error {
+	return &Error{State: stateFeature, Cause: errNotOffered, Message: fmt.Sprintf("node %s belongs to no cluster", h.server.options.Name)}
 }
 
 func (h coordinationHandlers) Drain(ctx context.Context, m *nodepb.DrainRequest) (*nodepb.DrainResponse, error) {

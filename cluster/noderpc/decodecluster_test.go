@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/receipt"
 	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
@@ -74,6 +75,19 @@ func TestWhatTheClusterEncodesIsDecoded(t *testing.T) {
 		gotFragment, err := decodeFragment(sent(t, encodeFragment(fragment), &nodepb.FragmentRequest{}))
 		require.NoError(t, err)
 		require.Equal(t, fragment, gotFragment)
+
+		collect := CollectRequest{
+			Table: catalog.TableID(rapid.Uint64Min(1).Draw(t, "collected")), Seen: catalog.Revision(genCount().Draw(t, "seen")),
+			Columns: rapid.SliceOfN(rapid.Byte(), 1, 64).Draw(t, "columns"), Rows: rapid.SliceOfN(rapid.Byte(), 1, 99).Draw(t, "rows"),
+			Names: []TableNamed{{"", "t", []string{"a", "b"}}, {"s", "t", nil}},
+			Receipt: receipt.Receipt{
+				Node: "b", Slot: rapid.IntRange(0, receipt.Slots-1).Draw(t, "slot"),
+				Since: catalog.Revision(genCount().Draw(t, "since")), Token: "b/1/2",
+			},
+		}
+		gotCollect, err := decodeCollect(sent(t, encodeCollect(collect), &nodepb.CollectRequest{}))
+		require.NoError(t, err)
+		require.Equal(t, collect, gotCollect)
 	})
 }
 
@@ -89,16 +103,19 @@ func FuzzDecodeCluster(f *testing.F) {
 		&nodepb.PublishRequest{Extents: encodeExtents([]catalog.ExtentID{id, {Region: 2, Generation: 2}})},
 		encodeFragment(FragmentRequest{Query: "select 1", Tables: []FragmentTable{{Table: 1, Version: 2, Chunks: []uint32{1, 2}}}, Settings: map[string]string{"a": "b"}, Payload: []byte("p")}),
 		&nodepb.FragmentResult{Chunks: [][]byte{[]byte("x")}, Rows: 1, Total: &nodepb.FragmentProgress{Rows: 1}},
+		encodeCollect(CollectRequest{
+			Table: 1, Columns: []byte("c"), Rows: []byte("r"), Seen: 7, Names: []TableNamed{{"s", "t", nil}}, Receipt: receipt.Receipt{Node: "b", Slot: 3, Since: 5, Token: "t"},
+		}),
 	} {
 		data, err := proto.Marshal(m)
 		require.NoError(f, err)
-		for kind := range byte(8) {
+		for kind := range byte(9) {
 			f.Add(kind, data)
 		}
 	}
 	lends := func(region memregion.RegionID) (int64, bool) { return 1 << 30, region == 1 }
 	f.Fuzz(func(t *testing.T, kind byte, data []byte) {
-		switch kind % 8 {
+		switch kind % 9 {
 		case 0:
 			again(t, data, &nodepb.GrantRequest{}, decodeGrantRequest, encodeGrantRequest)
 		case 1:
@@ -119,6 +136,8 @@ func FuzzDecodeCluster(f *testing.F) {
 			}
 		case 6:
 			again(t, data, &nodepb.FragmentRequest{}, decodeFragment, encodeFragment)
+		case 8:
+			again(t, data, &nodepb.CollectRequest{}, decodeCollect, encodeCollect)
 		case 7:
 			m := &nodepb.FragmentResult{}
 			if proto.Unmarshal(data, m) == nil {

@@ -58,6 +58,8 @@ type ServerOptions struct {
 	Fragments Fragments
 	// Operations is what else a node of a cluster does; nil: nothing.
 	Operations Operations
+	// Collector commits rows for other nodes; nil: the node does not.
+	Collector Collector
 	// Administration answers for the whole cluster; nil: the node belongs to none.
 	Administration Administration
 	// Refuse returns why no caller is answered now: every call gets the error, the first of a connection included, so

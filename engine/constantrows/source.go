@@ -64,6 +64,9 @@ func Of(head *statement.Insert, columns *arrow.Schema) *Source {
 	return s
 }
 
+// Counts reports whether values come from sequences.
+func (s *Source) Counts() bool { return s.counts }
+
 // Parameters are the types of $1, $2, …, as DuckDB deduces them of the same list.
 func (s *Source) Parameters() []duckdb.ParameterType { return s.parameters }
 

@@ -10,14 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/catalog"
-	"github.com/csmsql/csmsql/engine/constantrows"
 	"github.com/csmsql/csmsql/engine/gathering"
 )
 
 // sessions have so many insert so often, each a while after it was acknowledged, into a store that takes its time; it
 // gives how many gatherings that made, and how long it took.
 func sessions(t *testing.T, count, times int, pause, stores time.Duration) (groups int64, took time.Duration) {
-	q := &gathering.Queue{Store: func(context.Context, catalog.Table, []*constantrows.Rows) error {
+	q := &gathering.Queue{Store: func(context.Context, catalog.Table, []*gathering.Insertion) error {
 		time.Sleep(stores) // in a bubble, where time is what all wait for
 		return nil
 	}}
@@ -71,7 +70,7 @@ func TestWaitsInVainBecomeRare(t *testing.T) {
 func TestCompanyIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const stores = 4 * time.Millisecond
-		q := &gathering.Queue{Store: func(context.Context, catalog.Table, []*constantrows.Rows) error {
+		q := &gathering.Queue{Store: func(context.Context, catalog.Table, []*gathering.Insertion) error {
 			time.Sleep(stores)
 			return nil
 		}}

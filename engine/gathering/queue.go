@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/receipt"
 	"github.com/csmsql/csmsql/engine/constantrows"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/internal/tally"
 )
 
@@ -30,6 +32,11 @@ type Insertion struct {
 	Rows  []*constantrows.Rows
 	// Bytes is about what the rows take.
 	Bytes int64
+	// Assumed are how statements named the table that did not ask whether it is still meant; that is done before they
+	// are committed (GA6).
+	Assumed []snapshot.Named
+	// Receipt is what the commit leaves for the node that has handed the rows over; nil: they are this node's.
+	Receipt *receipt.Receipt
 }
 
 // Takes reports whether rows of a table may go behind those that there are. In may be nil: none.
@@ -47,10 +54,27 @@ func (in *Insertion) With(table catalog.Table, rows *constantrows.Rows) *Inserti
 	return in
 }
 
+// Assume notes how the table was named.
+func (in *Insertion) Assume(named snapshot.Named) {
+	if !slices.ContainsFunc(in.Assumed, named.Same) {
+		in.Assumed = append(in.Assumed, named)
+	}
+}
+
+// Means reports whether in contents the table is meant by all that assumed it.
+func (in *Insertion) Means(contents *catalog.Contents) bool {
+	for _, named := range in.Assumed {
+		if v := named.In(contents); v == nil || v.Table().ID != in.Table.ID {
+			return false
+		}
+	}
+	return true
+}
+
 // Queue is where insertions meet. Safe for concurrent use.
 type Queue struct {
 	// Store puts the rows of insertions, which are of one table, into it, and commits.
-	Store func(ctx context.Context, table catalog.Table, rows []*constantrows.Rows) error
+	Store func(ctx context.Context, table catalog.Table, list []*Insertion) error
 	// Sizes counts gatherings by how many insertions they had.
 	Sizes tally.Sizes
 
@@ -232,9 +256,9 @@ func (q *Queue) work(w *waiter) {
 }
 
 func (q *Queue) store(ctx context.Context, table catalog.Table, list []*waiter) error {
-	var rows []*constantrows.Rows
-	for _, w := range list {
-		rows = append(rows, w.Rows...)
+	insertions := make([]*Insertion, len(list))
+	for i, w := range list {
+		insertions[i] = w.Insertion
 	}
-	return q.Store(ctx, table, rows)
+	return q.Store(ctx, table, insertions)
 }

@@ -33,13 +33,13 @@ func newShop() (*shop, *gathering.Queue) {
 	return s, &gathering.Queue{Store: s.store}
 }
 
-func (s *shop) store(ctx context.Context, _ catalog.Table, rows []*constantrows.Rows) error {
+func (s *shop) store(ctx context.Context, _ catalog.Table, list []*gathering.Insertion) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	var n int64
-	for _, r := range rows {
-		n += r.Len()
+	for _, in := range list {
+		n += in.Rows[0].Len()
 	}
 	s.calls <- n
 	err := <-s.goOn
@@ -174,8 +174,8 @@ func TestAPanicIsNoOneElses(t *testing.T) {
 	s, q := newShop()
 	panics := true
 	inner := q.Store
-	q.Store = func(ctx context.Context, table catalog.Table, rows []*constantrows.Rows) error {
-		if err := inner(ctx, table, rows); err != nil || !panics {
+	q.Store = func(ctx context.Context, table catalog.Table, list []*gathering.Insertion) error {
+		if err := inner(ctx, table, list); err != nil || !panics {
 			return err
 		}
 		panic("here")
@@ -200,7 +200,7 @@ func TestAPanicIsNoOneElses(t *testing.T) {
 func TestWhoIsAboutToComeGoesAlong(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const sessions = 8
-	q := &gathering.Queue{Store: func(context.Context, catalog.Table, []*constantrows.Rows) error { return nil }}
+	q := &gathering.Queue{Store: func(context.Context, catalog.Table, []*gathering.Insertion) error { return nil }}
 	for range 3 { // a processor that is taken away meanwhile shows less
 		before := q.Sizes.Groups()
 		var done []<-chan error

@@ -18,23 +18,54 @@ type Writer struct {
 	Deltas  *delta.Store
 }
 
-// Commit puts rows into a table and commits: into its delta, or else as a chunk. It is a queue's Store.
-func (w *Writer) Commit(ctx context.Context, table catalog.Table, rows []*constantrows.Rows) error {
+// Commit puts rows into a table and commits: into its delta, or else as a chunk. Met: another node changed the rows of
+// the table meanwhile.
+func (w *Writer) Commit(ctx context.Context, table catalog.Table, list []*Insertion) (met bool, err error) {
+	var rows []*constantrows.Rows
+	assumed := false
+	for _, in := range list {
+		rows, assumed = append(rows, in.Rows...), assumed || len(in.Assumed) > 0
+	}
+	if assumed {
+		if err := w.confirm(ctx, table, list); err != nil {
+			return false, err
+		}
+	}
 	if taken, err := w.Deltas.Note(ctx, w.Catalog, table, rows); taken || err != nil {
-		return err
+		return false, err
 	}
 	// The rows' sessions have seen the table; that it has changed since is found out by Append, or by the commit.
 	now, err := w.Catalog.Snapshot(ctx, catalog.Holder{Description: "insert", MaxAge: math.MaxInt64})
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer now.Close()
 	tx := w.Catalog.Begin(now)
 	defer tx.Rollback()
+	for _, in := range list {
+		if in.Receipt != nil {
+			tx.Leave(in.Receipt)
+		}
+	}
 	if err := w.Append(ctx, tx, table, rows); err != nil {
+		return false, err
+	}
+	err = tx.Commit(ctx)
+	return tx.Met(), err
+}
+
+// confirm sees to it that the table is what was meant (GA6).
+func (w *Writer) confirm(ctx context.Context, table catalog.Table, list []*Insertion) error {
+	contents, err := w.Catalog.Latest(ctx)
+	if err != nil {
 		return err
 	}
-	return tx.Commit(ctx)
+	for _, in := range list {
+		if !in.Means(contents) {
+			return fmt.Errorf("%w: the name %v means another table since the rows were made", catalog.ErrConflict, table.Name)
+		}
+	}
+	return nil
 }
 
 // Append has a transaction put rows into a table.

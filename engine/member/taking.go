@@ -24,6 +24,15 @@ func (n *Node) Online() (names []string) {
 	return names
 }
 
+// Caretaker is which of the nodes that are there, in order, looks after a table: the one that folds its chunks, and that
+// commits the rows of those that meet at it. All agree without asking, and tables spread. "": there is none.
+func Caretaker(table catalog.TableID, online []string) string {
+	if len(online) == 0 {
+		return ""
+	}
+	return online[uint64(table)%uint64(len(online))]
+}
+
 // OnlineBut lists the nodes that take rows when one takes none.
 func (n *Node) OnlineBut(name string) []string {
 	return slices.DeleteFunc(n.Online(), func(other string) bool { return other == name })

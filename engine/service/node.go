@@ -44,6 +44,8 @@ type Config struct {
 	Life       *lifetime.Lifetime
 	Loads      Loads
 	Statements Statements
+	// Collector commits rows for other nodes.
+	Collector noderpc.Collector
 	// Followed says when tables change.
 	Followed follow.Source
 	// LeaseTTL is for borrowers that name none.
@@ -72,7 +74,7 @@ func (s *Service) AddTo(options *noderpc.ServerOptions) {
 	options.Certificate = s.Node.Credentials
 	options.Incarnation = s.Node.Incarnation
 	options.Lender, options.Operations = lender{s.Node.Lending, s.Life}, operations{s}
-	options.Administration = administration{s}
+	options.Administration, options.Collector = administration{s}, operations{s}
 }
 
 // node answers other processes: noderpc.Node.

@@ -102,17 +102,14 @@ func (c *compactor) isFine(v *catalog.TableVersion) bool {
 // look gives each table that has changed its turn, and reports whether one of them wants another one.
 func (c *compactor) look(ctx context.Context, now time.Time) (again bool) {
 	k := c.keeper
-	me, nodes := 0, 1
+	online := []string{k.name}
 	if k.node.Self != nil {
-		online := k.node.Online()
-		if me, nodes = slices.Index(online, k.name), len(online); me < 0 {
-			return false // drained, or fenced off
-		}
+		online = k.node.Online() // without this node if it is drained, or fenced off
 	}
 	tables := k.catalog.Applied().Tables()
 	for _, v := range tables {
 		id := v.Table().ID
-		if uint64(id)%uint64(nodes) != uint64(me) || c.isFine(v) || now.Before(c.refused[id]) {
+		if member.Caretaker(id, online) != k.name || c.isFine(v) || now.Before(c.refused[id]) {
 			continue
 		}
 		folds := v.NumChunks() > compaction.SpareChunks || v.DeletedRows() > 0

@@ -78,3 +78,19 @@ func (p *Pages) Get(ctx context.Context, id hugetable.PageID) ([]byte, bool, err
 	}
 	return item.Value, ok, err
 }
+
+// Put writes pages ahead of the record that will refer to them, in as many transactions as the store's limits demand.
+func (p *Pages) Put(ctx context.Context, items []store.Item) error {
+	limits := p.store.Limits()
+	for first := 0; first < len(items); {
+		end := first + 1
+		for end < len(items) && limits.Fit(store.Transaction{}, items[first:end+1]) {
+			end++
+		}
+		if _, err := p.store.Commit(ctx, store.Transaction{Puts: items[first:end]}); err != nil {
+			return err
+		}
+		first = end
+	}
+	return nil
+}

@@ -986,6 +986,275 @@ func (x *HeldRequest) GetDisclaimed() []uint64 {
 	return nil
 }
 
+type CollectRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Table uint64                 `protobuf:"varint,1,opt,name=table,proto3" json:"table,omitempty"`
+	// What identifies its columns as the rows were made for.
+	Columns []byte `protobuf:"bytes,2,opt,name=columns,proto3" json:"columns,omitempty"`
+	Rows    []byte `protobuf:"bytes,3,opt,name=rows,proto3" json:"rows,omitempty"`
+	// The revision of the catalog in which the caller has seen the table.
+	Seen    int64    `protobuf:"varint,4,opt,name=seen,proto3" json:"seen,omitempty"`
+	Receipt *Receipt `protobuf:"bytes,5,opt,name=receipt,proto3" json:"receipt,omitempty"`
+	// How statements named the table that have not asked whether it is still meant.
+	Names         []*TableNamed `protobuf:"bytes,6,rep,name=names,proto3" json:"names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CollectRequest) Reset() {
+	*x = CollectRequest{}
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CollectRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CollectRequest) ProtoMessage() {}
+
+func (x *CollectRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
+func (*CollectRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *CollectRequest) GetTable() uint64 {
+	if x != nil {
+		return x.Table
+	}
+	return 0
+}
+
+func (x *CollectRequest) GetColumns() []byte {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
+func (x *CollectRequest) GetRows() []byte {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *CollectRequest) GetSeen() int64 {
+	if x != nil {
+		return x.Seen
+	}
+	return 0
+}
+
+func (x *CollectRequest) GetReceipt() *Receipt {
+	if x != nil {
+		return x.Receipt
+	}
+	return nil
+}
+
+func (x *CollectRequest) GetNames() []*TableNamed {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+type TableNamed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Schema        string                 `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Path          []string               `protobuf:"bytes,3,rep,name=path,proto3" json:"path,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TableNamed) Reset() {
+	*x = TableNamed{}
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TableNamed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TableNamed) ProtoMessage() {}
+
+func (x *TableNamed) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TableNamed.ProtoReflect.Descriptor instead.
+func (*TableNamed) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *TableNamed) GetSchema() string {
+	if x != nil {
+		return x.Schema
+	}
+	return ""
+}
+
+func (x *TableNamed) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TableNamed) GetPath() []string {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+// Receipt is what the commit leaves in the store, if what lies there is of a revision (catalog/receipt).
+type Receipt struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Slot          uint32                 `protobuf:"varint,2,opt,name=slot,proto3" json:"slot,omitempty"`
+	Since         int64                  `protobuf:"varint,3,opt,name=since,proto3" json:"since,omitempty"`
+	Token         string                 `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Receipt) Reset() {
+	*x = Receipt{}
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Receipt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Receipt) ProtoMessage() {}
+
+func (x *Receipt) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Receipt.ProtoReflect.Descriptor instead.
+func (*Receipt) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Receipt) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Receipt) GetSlot() uint32 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *Receipt) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *Receipt) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
+type CollectResponse struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Revision int64                  `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Other nodes have put rows into the table just before.
+	Others        bool `protobuf:"varint,2,opt,name=others,proto3" json:"others,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CollectResponse) Reset() {
+	*x = CollectResponse{}
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CollectResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CollectResponse) ProtoMessage() {}
+
+func (x *CollectResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CollectResponse.ProtoReflect.Descriptor instead.
+func (*CollectResponse) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *CollectResponse) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *CollectResponse) GetOthers() bool {
+	if x != nil {
+		return x.Others
+	}
+	return false
+}
+
 type PingRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -994,7 +1263,7 @@ type PingRequest struct {
 
 func (x *PingRequest) Reset() {
 	*x = PingRequest{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1006,7 +1275,7 @@ func (x *PingRequest) String() string {
 func (*PingRequest) ProtoMessage() {}
 
 func (x *PingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1019,7 +1288,7 @@ func (x *PingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingRequest.ProtoReflect.Descriptor instead.
 func (*PingRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{17}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 type PingResponse struct {
@@ -1030,7 +1299,7 @@ type PingResponse struct {
 
 func (x *PingResponse) Reset() {
 	*x = PingResponse{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1042,7 +1311,7 @@ func (x *PingResponse) String() string {
 func (*PingResponse) ProtoMessage() {}
 
 func (x *PingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1055,7 +1324,7 @@ func (x *PingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingResponse.ProtoReflect.Descriptor instead.
 func (*PingResponse) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{18}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 type DrainRequest struct {
@@ -1067,7 +1336,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1079,7 +1348,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1092,7 +1361,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{19}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DrainRequest) GetOn() bool {
@@ -1110,7 +1379,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[20]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1122,7 +1391,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[20]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1135,7 +1404,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{20}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 type FragmentControl struct {
@@ -1151,7 +1420,7 @@ type FragmentControl struct {
 
 func (x *FragmentControl) Reset() {
 	*x = FragmentControl{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[21]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1163,7 +1432,7 @@ func (x *FragmentControl) String() string {
 func (*FragmentControl) ProtoMessage() {}
 
 func (x *FragmentControl) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[21]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1176,7 +1445,7 @@ func (x *FragmentControl) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FragmentControl.ProtoReflect.Descriptor instead.
 func (*FragmentControl) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{21}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *FragmentControl) GetControl() isFragmentControl_Control {
@@ -1237,7 +1506,7 @@ type FragmentRequest struct {
 
 func (x *FragmentRequest) Reset() {
 	*x = FragmentRequest{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[22]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1249,7 +1518,7 @@ func (x *FragmentRequest) String() string {
 func (*FragmentRequest) ProtoMessage() {}
 
 func (x *FragmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[22]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1262,7 +1531,7 @@ func (x *FragmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FragmentRequest.ProtoReflect.Descriptor instead.
 func (*FragmentRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{22}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *FragmentRequest) GetQuery() string {
@@ -1332,7 +1601,7 @@ type FragmentTable struct {
 
 func (x *FragmentTable) Reset() {
 	*x = FragmentTable{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[23]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1344,7 +1613,7 @@ func (x *FragmentTable) String() string {
 func (*FragmentTable) ProtoMessage() {}
 
 func (x *FragmentTable) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[23]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1357,7 +1626,7 @@ func (x *FragmentTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FragmentTable.ProtoReflect.Descriptor instead.
 func (*FragmentTable) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{23}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *FragmentTable) GetTable() uint64 {
@@ -1390,7 +1659,7 @@ type Alive struct {
 
 func (x *Alive) Reset() {
 	*x = Alive{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[24]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1402,7 +1671,7 @@ func (x *Alive) String() string {
 func (*Alive) ProtoMessage() {}
 
 func (x *Alive) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[24]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1415,7 +1684,7 @@ func (x *Alive) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alive.ProtoReflect.Descriptor instead.
 func (*Alive) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{24}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Alive) GetSequence() uint64 {
@@ -1440,7 +1709,7 @@ type FragmentEvent struct {
 
 func (x *FragmentEvent) Reset() {
 	*x = FragmentEvent{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[25]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1452,7 +1721,7 @@ func (x *FragmentEvent) String() string {
 func (*FragmentEvent) ProtoMessage() {}
 
 func (x *FragmentEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[25]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1465,7 +1734,7 @@ func (x *FragmentEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FragmentEvent.ProtoReflect.Descriptor instead.
 func (*FragmentEvent) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{25}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *FragmentEvent) GetEvent() isFragmentEvent_Event {
@@ -1549,7 +1818,7 @@ type FragmentStarted struct {
 
 func (x *FragmentStarted) Reset() {
 	*x = FragmentStarted{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[26]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1561,7 +1830,7 @@ func (x *FragmentStarted) String() string {
 func (*FragmentStarted) ProtoMessage() {}
 
 func (x *FragmentStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[26]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1574,7 +1843,7 @@ func (x *FragmentStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FragmentStarted.ProtoReflect.Descriptor instead.
 func (*FragmentStarted) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{26}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *FragmentStarted) GetTtl() int64 {
@@ -1595,7 +1864,7 @@ type FragmentProgress struct {
 
 func (x *FragmentProgress) Reset() {
 	*x = FragmentProgress{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[27]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1607,7 +1876,7 @@ func (x *FragmentProgress) String() string {
 func (*FragmentProgress) ProtoMessage() {}
 
 func (x *FragmentProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[27]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1620,7 +1889,7 @@ func (x *FragmentProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FragmentProgress.ProtoReflect.Descriptor instead.
 func (*FragmentProgress) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{27}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *FragmentProgress) GetRows() int64 {
@@ -1657,7 +1926,7 @@ type FragmentResult struct {
 
 func (x *FragmentResult) Reset() {
 	*x = FragmentResult{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[28]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1669,7 +1938,7 @@ func (x *FragmentResult) String() string {
 func (*FragmentResult) ProtoMessage() {}
 
 func (x *FragmentResult) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[28]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1682,7 +1951,7 @@ func (x *FragmentResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FragmentResult.ProtoReflect.Descriptor instead.
 func (*FragmentResult) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{28}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *FragmentResult) GetChunks() [][]byte {
@@ -1788,7 +2057,27 @@ const file_cluster_noderpc_nodepb_cluster_proto_rawDesc = "" +
 	"\x06region\x18\x01 \x01(\x04R\x06region\x12\x1e\n" +
 	"\n" +
 	"disclaimed\x18\x02 \x03(\x04R\n" +
-	"disclaimed\"\r\n" +
+	"disclaimed\"\xcd\x01\n" +
+	"\x0eCollectRequest\x12\x14\n" +
+	"\x05table\x18\x01 \x01(\x04R\x05table\x12\x18\n" +
+	"\acolumns\x18\x02 \x01(\fR\acolumns\x12\x12\n" +
+	"\x04rows\x18\x03 \x01(\fR\x04rows\x12\x12\n" +
+	"\x04seen\x18\x04 \x01(\x03R\x04seen\x121\n" +
+	"\areceipt\x18\x05 \x01(\v2\x17.csmsql.node.v1.ReceiptR\areceipt\x120\n" +
+	"\x05names\x18\x06 \x03(\v2\x1a.csmsql.node.v1.TableNamedR\x05names\"L\n" +
+	"\n" +
+	"TableNamed\x12\x16\n" +
+	"\x06schema\x18\x01 \x01(\tR\x06schema\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04path\x18\x03 \x03(\tR\x04path\"]\n" +
+	"\aReceipt\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
+	"\x04slot\x18\x02 \x01(\rR\x04slot\x12\x14\n" +
+	"\x05since\x18\x03 \x01(\x03R\x05since\x12\x14\n" +
+	"\x05token\x18\x04 \x01(\tR\x05token\"E\n" +
+	"\x0fCollectResponse\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x03R\brevision\x12\x16\n" +
+	"\x06others\x18\x02 \x01(\bR\x06others\"\r\n" +
 	"\vPingRequest\"\x0e\n" +
 	"\fPingResponse\"\x1e\n" +
 	"\fDrainRequest\x12\x0e\n" +
@@ -1849,10 +2138,11 @@ const file_cluster_noderpc_nodepb_cluster_proto_rawDesc = "" +
 	"\x03Pin\x12\x1a.csmsql.node.v1.PinRequest\x1a\x1b.csmsql.node.v1.PinResponse\x12@\n" +
 	"\x05Unpin\x12\x1a.csmsql.node.v1.PinRequest\x1a\x1b.csmsql.node.v1.PinResponse\x12A\n" +
 	"\x04Left\x12\x1b.csmsql.node.v1.LeftRequest\x1a\x1c.csmsql.node.v1.LeftResponse\x12A\n" +
-	"\x04Held\x12\x1b.csmsql.node.v1.HeldRequest\x1a\x1c.csmsql.node.v1.LeftResponse2\x97\x01\n" +
+	"\x04Held\x12\x1b.csmsql.node.v1.HeldRequest\x1a\x1c.csmsql.node.v1.LeftResponse2\xe3\x01\n" +
 	"\fCoordination\x12A\n" +
 	"\x04Ping\x12\x1b.csmsql.node.v1.PingRequest\x1a\x1c.csmsql.node.v1.PingResponse\x12D\n" +
-	"\x05Drain\x12\x1c.csmsql.node.v1.DrainRequest\x1a\x1d.csmsql.node.v1.DrainResponse2V\n" +
+	"\x05Drain\x12\x1c.csmsql.node.v1.DrainRequest\x1a\x1d.csmsql.node.v1.DrainResponse\x12J\n" +
+	"\aCollect\x12\x1e.csmsql.node.v1.CollectRequest\x1a\x1f.csmsql.node.v1.CollectResponse2V\n" +
 	"\tFragments\x12I\n" +
 	"\x03Run\x12\x1f.csmsql.node.v1.FragmentControl\x1a\x1d.csmsql.node.v1.FragmentEvent(\x010\x01B1Z/github.com/csmsql/csmsql/cluster/noderpc/nodepbb\x06proto3"
 
@@ -1868,7 +2158,7 @@ func file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP() []byte {
 	return file_cluster_noderpc_nodepb_cluster_proto_rawDescData
 }
 
-var file_cluster_noderpc_nodepb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_cluster_noderpc_nodepb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_cluster_noderpc_nodepb_cluster_proto_goTypes = []any{
 	(*Extent)(nil),            // 0: csmsql.node.v1.Extent
 	(*Process)(nil),           // 1: csmsql.node.v1.Process
@@ -1887,19 +2177,23 @@ var file_cluster_noderpc_nodepb_cluster_proto_goTypes = []any{
 	(*LeftResponse)(nil),      // 14: csmsql.node.v1.LeftResponse
 	(*LeftExtent)(nil),        // 15: csmsql.node.v1.LeftExtent
 	(*HeldRequest)(nil),       // 16: csmsql.node.v1.HeldRequest
-	(*PingRequest)(nil),       // 17: csmsql.node.v1.PingRequest
-	(*PingResponse)(nil),      // 18: csmsql.node.v1.PingResponse
-	(*DrainRequest)(nil),      // 19: csmsql.node.v1.DrainRequest
-	(*DrainResponse)(nil),     // 20: csmsql.node.v1.DrainResponse
-	(*FragmentControl)(nil),   // 21: csmsql.node.v1.FragmentControl
-	(*FragmentRequest)(nil),   // 22: csmsql.node.v1.FragmentRequest
-	(*FragmentTable)(nil),     // 23: csmsql.node.v1.FragmentTable
-	(*Alive)(nil),             // 24: csmsql.node.v1.Alive
-	(*FragmentEvent)(nil),     // 25: csmsql.node.v1.FragmentEvent
-	(*FragmentStarted)(nil),   // 26: csmsql.node.v1.FragmentStarted
-	(*FragmentProgress)(nil),  // 27: csmsql.node.v1.FragmentProgress
-	(*FragmentResult)(nil),    // 28: csmsql.node.v1.FragmentResult
-	nil,                       // 29: csmsql.node.v1.FragmentRequest.SettingsEntry
+	(*CollectRequest)(nil),    // 17: csmsql.node.v1.CollectRequest
+	(*TableNamed)(nil),        // 18: csmsql.node.v1.TableNamed
+	(*Receipt)(nil),           // 19: csmsql.node.v1.Receipt
+	(*CollectResponse)(nil),   // 20: csmsql.node.v1.CollectResponse
+	(*PingRequest)(nil),       // 21: csmsql.node.v1.PingRequest
+	(*PingResponse)(nil),      // 22: csmsql.node.v1.PingResponse
+	(*DrainRequest)(nil),      // 23: csmsql.node.v1.DrainRequest
+	(*DrainResponse)(nil),     // 24: csmsql.node.v1.DrainResponse
+	(*FragmentControl)(nil),   // 25: csmsql.node.v1.FragmentControl
+	(*FragmentRequest)(nil),   // 26: csmsql.node.v1.FragmentRequest
+	(*FragmentTable)(nil),     // 27: csmsql.node.v1.FragmentTable
+	(*Alive)(nil),             // 28: csmsql.node.v1.Alive
+	(*FragmentEvent)(nil),     // 29: csmsql.node.v1.FragmentEvent
+	(*FragmentStarted)(nil),   // 30: csmsql.node.v1.FragmentStarted
+	(*FragmentProgress)(nil),  // 31: csmsql.node.v1.FragmentProgress
+	(*FragmentResult)(nil),    // 32: csmsql.node.v1.FragmentResult
+	nil,                       // 33: csmsql.node.v1.FragmentRequest.SettingsEntry
 }
 var file_cluster_noderpc_nodepb_cluster_proto_depIdxs = []int32{
 	1,  // 0: csmsql.node.v1.GrantRequest.process:type_name -> csmsql.node.v1.Process
@@ -1909,44 +2203,48 @@ var file_cluster_noderpc_nodepb_cluster_proto_depIdxs = []int32{
 	0,  // 4: csmsql.node.v1.FreeRequest.extents:type_name -> csmsql.node.v1.Extent
 	0,  // 5: csmsql.node.v1.PinRequest.extents:type_name -> csmsql.node.v1.Extent
 	15, // 6: csmsql.node.v1.LeftResponse.extents:type_name -> csmsql.node.v1.LeftExtent
-	22, // 7: csmsql.node.v1.FragmentControl.request:type_name -> csmsql.node.v1.FragmentRequest
-	24, // 8: csmsql.node.v1.FragmentControl.alive:type_name -> csmsql.node.v1.Alive
-	23, // 9: csmsql.node.v1.FragmentRequest.tables:type_name -> csmsql.node.v1.FragmentTable
-	29, // 10: csmsql.node.v1.FragmentRequest.settings:type_name -> csmsql.node.v1.FragmentRequest.SettingsEntry
-	26, // 11: csmsql.node.v1.FragmentEvent.started:type_name -> csmsql.node.v1.FragmentStarted
-	27, // 12: csmsql.node.v1.FragmentEvent.progress:type_name -> csmsql.node.v1.FragmentProgress
-	28, // 13: csmsql.node.v1.FragmentEvent.result:type_name -> csmsql.node.v1.FragmentResult
-	24, // 14: csmsql.node.v1.FragmentEvent.alive:type_name -> csmsql.node.v1.Alive
-	27, // 15: csmsql.node.v1.FragmentResult.total:type_name -> csmsql.node.v1.FragmentProgress
-	2,  // 16: csmsql.node.v1.Lending.Grant:input_type -> csmsql.node.v1.GrantRequest
-	3,  // 17: csmsql.node.v1.Lending.Reallocate:input_type -> csmsql.node.v1.ReallocateRequest
-	5,  // 18: csmsql.node.v1.Lending.Seal:input_type -> csmsql.node.v1.SealRequest
-	7,  // 19: csmsql.node.v1.Lending.Publish:input_type -> csmsql.node.v1.PublishRequest
-	9,  // 20: csmsql.node.v1.Lending.Free:input_type -> csmsql.node.v1.FreeRequest
-	11, // 21: csmsql.node.v1.Lending.Pin:input_type -> csmsql.node.v1.PinRequest
-	11, // 22: csmsql.node.v1.Lending.Unpin:input_type -> csmsql.node.v1.PinRequest
-	13, // 23: csmsql.node.v1.Lending.Left:input_type -> csmsql.node.v1.LeftRequest
-	16, // 24: csmsql.node.v1.Lending.Held:input_type -> csmsql.node.v1.HeldRequest
-	17, // 25: csmsql.node.v1.Coordination.Ping:input_type -> csmsql.node.v1.PingRequest
-	19, // 26: csmsql.node.v1.Coordination.Drain:input_type -> csmsql.node.v1.DrainRequest
-	21, // 27: csmsql.node.v1.Fragments.Run:input_type -> csmsql.node.v1.FragmentControl
-	4,  // 28: csmsql.node.v1.Lending.Grant:output_type -> csmsql.node.v1.GrantResponse
-	4,  // 29: csmsql.node.v1.Lending.Reallocate:output_type -> csmsql.node.v1.GrantResponse
-	6,  // 30: csmsql.node.v1.Lending.Seal:output_type -> csmsql.node.v1.SealResponse
-	8,  // 31: csmsql.node.v1.Lending.Publish:output_type -> csmsql.node.v1.PublishResponse
-	10, // 32: csmsql.node.v1.Lending.Free:output_type -> csmsql.node.v1.FreeResponse
-	12, // 33: csmsql.node.v1.Lending.Pin:output_type -> csmsql.node.v1.PinResponse
-	12, // 34: csmsql.node.v1.Lending.Unpin:output_type -> csmsql.node.v1.PinResponse
-	14, // 35: csmsql.node.v1.Lending.Left:output_type -> csmsql.node.v1.LeftResponse
-	14, // 36: csmsql.node.v1.Lending.Held:output_type -> csmsql.node.v1.LeftResponse
-	18, // 37: csmsql.node.v1.Coordination.Ping:output_type -> csmsql.node.v1.PingResponse
-	20, // 38: csmsql.node.v1.Coordination.Drain:output_type -> csmsql.node.v1.DrainResponse
-	25, // 39: csmsql.node.v1.Fragments.Run:output_type -> csmsql.node.v1.FragmentEvent
-	28, // [28:40] is the sub-list for method output_type
-	16, // [16:28] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	19, // 7: csmsql.node.v1.CollectRequest.receipt:type_name -> csmsql.node.v1.Receipt
+	18, // 8: csmsql.node.v1.CollectRequest.names:type_name -> csmsql.node.v1.TableNamed
+	26, // 9: csmsql.node.v1.FragmentControl.request:type_name -> csmsql.node.v1.FragmentRequest
+	28, // 10: csmsql.node.v1.FragmentControl.alive:type_name -> csmsql.node.v1.Alive
+	27, // 11: csmsql.node.v1.FragmentRequest.tables:type_name -> csmsql.node.v1.FragmentTable
+	33, // 12: csmsql.node.v1.FragmentRequest.settings:type_name -> csmsql.node.v1.FragmentRequest.SettingsEntry
+	30, // 13: csmsql.node.v1.FragmentEvent.started:type_name -> csmsql.node.v1.FragmentStarted
+	31, // 14: csmsql.node.v1.FragmentEvent.progress:type_name -> csmsql.node.v1.FragmentProgress
+	32, // 15: csmsql.node.v1.FragmentEvent.result:type_name -> csmsql.node.v1.FragmentResult
+	28, // 16: csmsql.node.v1.FragmentEvent.alive:type_name -> csmsql.node.v1.Alive
+	31, // 17: csmsql.node.v1.FragmentResult.total:type_name -> csmsql.node.v1.FragmentProgress
+	2,  // 18: csmsql.node.v1.Lending.Grant:input_type -> csmsql.node.v1.GrantRequest
+	3,  // 19: csmsql.node.v1.Lending.Reallocate:input_type -> csmsql.node.v1.ReallocateRequest
+	5,  // 20: csmsql.node.v1.Lending.Seal:input_type -> csmsql.node.v1.SealRequest
+	7,  // 21: csmsql.node.v1.Lending.Publish:input_type -> csmsql.node.v1.PublishRequest
+	9,  // 22: csmsql.node.v1.Lending.Free:input_type -> csmsql.node.v1.FreeRequest
+	11, // 23: csmsql.node.v1.Lending.Pin:input_type -> csmsql.node.v1.PinRequest
+	11, // 24: csmsql.node.v1.Lending.Unpin:input_type -> csmsql.node.v1.PinRequest
+	13, // 25: csmsql.node.v1.Lending.Left:input_type -> csmsql.node.v1.LeftRequest
+	16, // 26: csmsql.node.v1.Lending.Held:input_type -> csmsql.node.v1.HeldRequest
+	21, // 27: csmsql.node.v1.Coordination.Ping:input_type -> csmsql.node.v1.PingRequest
+	23, // 28: csmsql.node.v1.Coordination.Drain:input_type -> csmsql.node.v1.DrainRequest
+	17, // 29: csmsql.node.v1.Coordination.Collect:input_type -> csmsql.node.v1.CollectRequest
+	25, // 30: csmsql.node.v1.Fragments.Run:input_type -> csmsql.node.v1.FragmentControl
+	4,  // 31: csmsql.node.v1.Lending.Grant:output_type -> csmsql.node.v1.GrantResponse
+	4,  // 32: csmsql.node.v1.Lending.Reallocate:output_type -> csmsql.node.v1.GrantResponse
+	6,  // 33: csmsql.node.v1.Lending.Seal:output_type -> csmsql.node.v1.SealResponse
+	8,  // 34: csmsql.node.v1.Lending.Publish:output_type -> csmsql.node.v1.PublishResponse
+	10, // 35: csmsql.node.v1.Lending.Free:output_type -> csmsql.node.v1.FreeResponse
+	12, // 36: csmsql.node.v1.Lending.Pin:output_type -> csmsql.node.v1.PinResponse
+	12, // 37: csmsql.node.v1.Lending.Unpin:output_type -> csmsql.node.v1.PinResponse
+	14, // 38: csmsql.node.v1.Lending.Left:output_type -> csmsql.node.v1.LeftResponse
+	14, // 39: csmsql.node.v1.Lending.Held:output_type -> csmsql.node.v1.LeftResponse
+	22, // 40: csmsql.node.v1.Coordination.Ping:output_type -> csmsql.node.v1.PingResponse
+	24, // 41: csmsql.node.v1.Coordination.Drain:output_type -> csmsql.node.v1.DrainResponse
+	20, // 42: csmsql.node.v1.Coordination.Collect:output_type -> csmsql.node.v1.CollectResponse
+	29, // 43: csmsql.node.v1.Fragments.Run:output_type -> csmsql.node.v1.FragmentEvent
+	31, // [31:44] is the sub-list for method output_type
+	18, // [18:31] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_cluster_noderpc_nodepb_cluster_proto_init() }
@@ -1954,11 +2252,11 @@ func file_cluster_noderpc_nodepb_cluster_proto_init() {
 	if File_cluster_noderpc_nodepb_cluster_proto != nil {
 		return
 	}
-	file_cluster_noderpc_nodepb_cluster_proto_msgTypes[21].OneofWrappers = []any{
+	file_cluster_noderpc_nodepb_cluster_proto_msgTypes[25].OneofWrappers = []any{
 		(*FragmentControl_Request)(nil),
 		(*FragmentControl_Alive)(nil),
 	}
-	file_cluster_noderpc_nodepb_cluster_proto_msgTypes[25].OneofWrappers = []any{
+	file_cluster_noderpc_nodepb_cluster_proto_msgTypes[29].OneofWrappers = []any{
 		(*FragmentEvent_Started)(nil),
 		(*FragmentEvent_Progress)(nil),
 		(*FragmentEvent_Result)(nil),
@@ -1970,7 +2268,7 @@ func file_cluster_noderpc_nodepb_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_noderpc_nodepb_cluster_proto_rawDesc), len(file_cluster_noderpc_nodepb_cluster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   30,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

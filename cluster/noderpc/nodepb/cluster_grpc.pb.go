@@ -448,8 +448,9 @@ var Lending_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Coordination_Ping_FullMethodName  = "/csmsql.node.v1.Coordination/Ping"
-	Coordination_Drain_FullMethodName = "/csmsql.node.v1.Coordination/Drain"
+	Coordination_Ping_FullMethodName    = "/csmsql.node.v1.Coordination/Ping"
+	Coordination_Drain_FullMethodName   = "/csmsql.node.v1.Coordination/Drain"
+	Coordination_Collect_FullMethodName = "/csmsql.node.v1.Coordination/Collect"
 )
 
 // CoordinationClient is the client API for Coordination service.
@@ -460,6 +461,8 @@ const (
 type CoordinationClient interface {
 	Ping(ctx context.Context, in *PingRequest, opts ...grpc.CallOption) (*PingResponse, error)
 	Drain(ctx context.Context, in *DrainRequest, opts ...grpc.CallOption) (*DrainResponse, error)
+	// Collect commits rows of a table for the caller, together with those of others.
+	Collect(ctx context.Context, in *CollectRequest, opts ...grpc.CallOption) (*CollectResponse, error)
 }
 
 type coordinationClient struct {
@@ -490,6 +493,16 @@ func (c *coordinationClient) Drain(ctx context.Context, in *DrainRequest, opts .
 	return out, nil
 }
 
+func (c *coordinationClient) Collect(ctx context.Context, in *CollectRequest, opts ...grpc.CallOption) (*CollectResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CollectResponse)
+	err := c.cc.Invoke(ctx, Coordination_Collect_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // CoordinationServer is the server API for Coordination service.
 // All implementations must embed UnimplementedCoordinationServer
 // for forward compatibility.
@@ -498,6 +511,8 @@ func (c *coordinationClient) Drain(ctx context.Context, in *DrainRequest, opts .
 type CoordinationServer interface {
 	Ping(context.Context, *PingRequest) (*PingResponse, error)
 	Drain(context.Context, *DrainRequest) (*DrainResponse, error)
+	// Collect commits rows of a table for the caller, together with those of others.
+	Collect(context.Context, *CollectRequest) (*CollectResponse, error)
 	mustEmbedUnimplementedCoordinationServer()
 }
 
@@ -513,6 +528,9 @@ func (UnimplementedCoordinationServer) Ping(context.Context, *PingRequest) (*Pin
 }
 func (UnimplementedCoordinationServer) Drain(context.Context, *DrainRequest) (*DrainResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Drain not implemented")
+}
+func (UnimplementedCoordinationServer) Collect(context.Context, *CollectRequest) (*CollectResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Collect not implemented")
 }
 func (UnimplementedCoordinationServer) mustEmbedUnimplementedCoordinationServer() {}
 func (UnimplementedCoordinationServer) testEmbeddedByValue()                      {}
@@ -571,6 +589,24 @@ func _Coordination_Drain_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Coordination_Collect_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CollectRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CoordinationServer).Collect(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Coordination_Collect_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CoordinationServer).Collect(ctx, req.(*CollectRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Coordination_ServiceDesc is the grpc.ServiceDesc for Coordination service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -585,6 +621,10 @@ var Coordination_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Drain",
 			Handler:    _Coordination_Drain_Handler,
+		},
+		{
+			MethodName: "Collect",
+			Handler:    _Coordination_Collect_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
