@@ -52,7 +52,7 @@ type Catalog struct {
 	last       barrier.Barrier
 	committing chan struct{} // holds a token while a commit is under way; above mu
 	commits    uint64        // guarded by committing; makes commit tokens differ
-	broken     error         // guarded by committing; of a node that is alone: an outcome that is not known ends all commits
+	broken     error         // guarded by committing; a node that is alone does not know an outcome: no more commits
 	doubted    *commit       // guarded by committing; its outcome is not known yet
 	following  atomic.Bool   // the store's watch runs
 	noted      notes.Book    // guarded by committing; rows that are on record only

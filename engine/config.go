@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -118,12 +119,9 @@ var defaultFabric = memregion.FabricShm
 type FileAccess = duckdb.FileAccess
 
 func (c Config) withDefaults() Config {
-	if c.Node == "" {
-		c.Node = "local"
-	}
-	if c.Fabric == "" {
-		c.Fabric = defaultFabric
-	}
+	c.Node, c.Fabric = cmp.Or(c.Node, "local"), cmp.Or(c.Fabric, defaultFabric)
+	c.LeaseTTL, c.SpillBytes = cmp.Or(c.LeaseTTL, 3*time.Second), cmp.Or(c.SpillBytes, 16<<30)
+	c.Log = cmp.Or(c.Log, slog.Default())
 	if c.Sessions == nil {
 		c.Sessions = func(int) {}
 	}
@@ -133,19 +131,10 @@ func (c Config) withDefaults() Config {
 			c.RegionDirectory = c.Directory
 		}
 	}
-	if c.LeaseTTL == 0 {
-		c.LeaseTTL = 3 * time.Second
-	}
 	if c.Cluster != nil && c.Cluster.RepairAfter == 0 {
 		cluster := *c.Cluster
 		cluster.RepairAfter = time.Minute
 		c.Cluster = &cluster
-	}
-	if c.SpillBytes == 0 {
-		c.SpillBytes = 16 << 30
-	}
-	if c.Log == nil {
-		c.Log = slog.Default()
 	}
 	if c.Progress == nil {
 		c.Progress = func(noderpc.Progress) {}

@@ -556,3 +556,8 @@ func NamesReached(e *Engine) catalog.Revision { return e.mirror.Reached() }
 
 // FunctionsMade reports whether DuckDB has PostgreSQL's functions.
 func FunctionsMade(e *Engine) bool { return e.mirror.HasFunctions() }
+
+// HandedOver is how many insertions another node has committed for this one, and how many of them had to be settled.
+func (e *Engine) HandedOver() (handed, settled int64) {
+	return e.inserts.HandedOver.Load(), e.inserts.Settled.Load()
+}

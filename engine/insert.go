@@ -56,6 +56,7 @@ type insertion struct {
 	columns   *arrow.Schema
 	constants *constantrows.Source // its rows, if they are known without DuckDB
 	contents  *catalog.Contents    // in which they are
+	assumed   bool                 // the cluster's store was not asked whether these are the last ones
 	keyed     bool                 // the table has keys, with which a transaction's rows are compared before it ends
 	rule      *conflict.Rule       // of ON CONFLICT; nil: it has none
 }
@@ -64,7 +65,11 @@ type insertion struct {
 func (st *Statement) planInsert(ctx context.Context, head *statement.Insert, ins *insertion,
 	version *catalog.TableVersion, v *snapshot.View) error {
 	src, err := cast.Insert(head, version.Table().Columns, func(query string) ([]string, error) {
-		return st.givenColumns(ctx, query, v)
+		names, err := st.session.describe(ctx, query, v)
+		if err != nil {
+			return nil, st.parsed.PreferSyntax(cast.Verbatim(query).Relocate(err, st.parsed.Text))
+		}
+		return names, nil
 	})
 	if err != nil {
 		return err
@@ -122,15 +127,6 @@ func (st *Statement) planSource(ctx context.Context, text string, v *snapshot.Vi
 		q.Names = q.meanings(v)
 	}
 	return q, err
-}
-
-// givenColumns plans a query to see what it returns.
-func (st *Statement) givenColumns(ctx context.Context, query string, v *snapshot.View) ([]string, error) {
-	names, err := st.session.describe(ctx, query, v)
-	if err != nil {
-		return nil, st.parsed.PreferSyntax(cast.Verbatim(query).Relocate(err, st.parsed.Text))
-	}
-	return names, nil
 }
 
 // describe are the names of the columns that a query gives.
@@ -310,8 +306,11 @@ func (st *Statement) constantRows(ctx context.Context, head *statement.Insert, i
 			ins.constants = constantrows.Of(head, table.Columns)
 		}
 	}
-	if ins.contents = contents; ins.constants == nil {
+	if ins.contents, ins.assumed = contents, assumed; ins.constants == nil {
 		return nil, nil
+	}
+	if assumed && (ins.keyed || ins.constants.Counts()) {
+		return st.constantRows(ctx, head, ins, false)
 	}
 	return &table, nil
 }
@@ -346,12 +345,7 @@ func (st *Statement) insertConstants(ctx context.Context, head *statement.Insert
 	if ins.constants == nil || s.inside != nil {
 		return nil, nil
 	}
-	assumed := s.assumes()
-	table, err := st.constantRows(ctx, head, ins, assumed)
-	if assumed && table != nil && (ins.keyed || ins.constants.Counts()) {
-		assumed = false
-		table, err = st.constantRows(ctx, head, ins, false)
-	}
+	table, err := st.constantRows(ctx, head, ins, s.assumes())
 	if table == nil || err != nil {
 		return nil, err
 	}
@@ -364,7 +358,7 @@ func (st *Statement) insertConstants(ctx context.Context, head *statement.Insert
 	s.beginImplicit()
 	if b := s.block; !ins.keyed && b.implicit && !b.duck && b.Changes == nil && b.rows.Takes(table.ID) {
 		b.rows = b.rows.With(*table, rows)
-		if assumed {
+		if ins.assumed {
 			b.rows.Assume(snapshot.Named{Schema: head.Name.Schema, Name: head.Name.Name, Path: s.settings.SearchPath})
 		}
 	} else {

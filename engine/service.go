@@ -122,5 +122,5 @@ func (e *Engine) parked() (list []systemtable.Parked) {
 
 // Figures says what the node has counted since it began, for monitors.
 func (e *Engine) Figures() service.Figures {
-	return e.counts.Figures(e.reader, e.upkeep, e.node, &e.inserts.Sizes)
+	return e.counts.Figures(e.reader, e.upkeep, e.node, e.inserts)
 }

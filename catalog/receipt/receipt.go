@@ -8,8 +8,8 @@
 //	Settle, without an answer: reads the receipt: Token: it happened
 //	                           else puts another: it will not happen, since the receipt is not as it was
 //
-// It is the compare-and-swap of a transaction's record by which a coordinator that fails is overtaken (as in Percolator,
-// OSDI 2010, where a reader rolls a lost writer back).
+// It is the compare-and-swap of a transaction's record by which a coordinator that fails is overtaken (as in
+// Percolator, OSDI 2010, where a reader rolls a lost writer back).
 //
 // # Words
 //

@@ -137,7 +137,8 @@ func encodeCollect(r CollectRequest) *nodepb.CollectRequest {
 func decodeCollect(m *nodepb.CollectRequest) (CollectRequest, error) {
 	of := m.GetReceipt()
 	r := CollectRequest{
-		Table: catalog.TableID(m.GetTable()), Columns: m.GetColumns(), Rows: m.GetRows(), Seen: catalog.Revision(m.GetSeen()),
+		Table: catalog.TableID(m.GetTable()), Columns: m.GetColumns(), Rows: m.GetRows(),
+		Seen: catalog.Revision(m.GetSeen()),
 		Receipt: receipt.Receipt{
 			Node: of.GetNode(), Slot: int(min(of.GetSlot(), receipt.Slots)), // which is one too many
 			Since: catalog.Revision(of.GetSince()), Token: of.GetToken(),

@@ -25,7 +25,8 @@ func (h coordinationHandlers) operations() (Operations, error) {
 }
 
 func (h coordinationHandlers) alone() error {
-	return &Error{State: stateFeature, Cause: errNotOffered, Message: fmt.Sprintf("node %s belongs to no cluster", h.server.options.Name)}
+	message := fmt.Sprintf("node %s belongs to no cluster", h.server.options.Name)
+	return &Error{State: stateFeature, Cause: errNotOffered, Message: message}
 }
 
 func (h coordinationHandlers) Drain(ctx context.Context, m *nodepb.DrainRequest) (*nodepb.DrainResponse, error) {

@@ -77,9 +77,11 @@ func TestWhatTheClusterEncodesIsDecoded(t *testing.T) {
 		require.Equal(t, fragment, gotFragment)
 
 		collect := CollectRequest{
-			Table: catalog.TableID(rapid.Uint64Min(1).Draw(t, "collected")), Seen: catalog.Revision(genCount().Draw(t, "seen")),
-			Columns: rapid.SliceOfN(rapid.Byte(), 1, 64).Draw(t, "columns"), Rows: rapid.SliceOfN(rapid.Byte(), 1, 99).Draw(t, "rows"),
-			Names: []TableNamed{{"", "t", []string{"a", "b"}}, {"s", "t", nil}},
+			Table:   catalog.TableID(rapid.Uint64Min(1).Draw(t, "collected")),
+			Seen:    catalog.Revision(genCount().Draw(t, "seen")),
+			Columns: rapid.SliceOfN(rapid.Byte(), 1, 64).Draw(t, "columns"),
+			Rows:    rapid.SliceOfN(rapid.Byte(), 1, 99).Draw(t, "rows"),
+			Names:   []TableNamed{{"", "t", []string{"a", "b"}}, {"s", "t", nil}},
 			Receipt: receipt.Receipt{
 				Node: "b", Slot: rapid.IntRange(0, receipt.Slots-1).Draw(t, "slot"),
 				Since: catalog.Revision(genCount().Draw(t, "since")), Token: "b/1/2",
@@ -104,7 +106,8 @@ func FuzzDecodeCluster(f *testing.F) {
 		encodeFragment(FragmentRequest{Query: "select 1", Tables: []FragmentTable{{Table: 1, Version: 2, Chunks: []uint32{1, 2}}}, Settings: map[string]string{"a": "b"}, Payload: []byte("p")}),
 		&nodepb.FragmentResult{Chunks: [][]byte{[]byte("x")}, Rows: 1, Total: &nodepb.FragmentProgress{Rows: 1}},
 		encodeCollect(CollectRequest{
-			Table: 1, Columns: []byte("c"), Rows: []byte("r"), Seen: 7, Names: []TableNamed{{"s", "t", nil}}, Receipt: receipt.Receipt{Node: "b", Slot: 3, Since: 5, Token: "t"},
+			Table: 1, Columns: []byte("c"), Rows: []byte("r"), Seen: 7, Names: []TableNamed{{"s", "t", nil}},
+			Receipt: receipt.Receipt{Node: "b", Slot: 3, Since: 5, Token: "t"},
 		}),
 	} {
 		data, err := proto.Marshal(m)

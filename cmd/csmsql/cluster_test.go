@@ -370,7 +370,8 @@ func TestClusterCertificates(t *testing.T) {
 	body := metrics(t, a)
 	for _, line := range []string{
 		`csmsql_cluster_members{state="draining"} 1`, `csmsql_cluster_member_info{member="a",state="online"} 1`,
-		`csmsql_etcd_commit_seconds_bucket{le="+Inf"}`, `csmsql_commit_group_transactions_bucket{le="1"}`, `csmsql_insert_group_transactions_count`, `csmsql_read_bytes_total{where="local"}`, `csmsql_fragments_run_total{outcome="failed"}`,
+		`csmsql_etcd_commit_seconds_bucket{le="+Inf"}`, `csmsql_commit_group_transactions_bucket{le="1"}`, `csmsql_insert_group_transactions_count`,
+		`csmsql_inserts_handed_over_total{outcome="settled"} 0`, `csmsql_read_bytes_total{where="local"}`, `csmsql_fragments_run_total{outcome="failed"}`,
 	} {
 		require.Contains(t, body, line)
 	}

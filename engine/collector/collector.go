@@ -45,7 +45,8 @@ func New(node *member.Node, keeper *upkeep.Keeper, deltas *delta.Store) *Collect
 		c.Writer = gathering.Writer{Catalog: node.Catalog, Keeper: keeper, Deltas: deltas}
 	}
 	if node != nil && node.Self != nil {
-		c.receipts = receipt.Book{Store: node.Store, Node: node.Self.Name, Incarnation: strconv.FormatInt(time.Now().UnixNano(), 36)}
+		incarnation := strconv.FormatInt(time.Now().UnixNano(), 36)
+		c.receipts = receipt.Book{Store: node.Store, Node: node.Self.Name, Incarnation: incarnation}
 	}
 	c.Store = c.store
 	return c
@@ -58,7 +59,7 @@ func (c *Collector) store(ctx context.Context, table catalog.Table, list []*gath
 		return err
 	}
 	handed := slices.ContainsFunc(list, func(in *gathering.Insertion) bool { return in.Receipt != nil })
-	if !handed && c.meetings.meet(table.ID, time.Now()) { // CO2
+	if !handed && c.meetings.meet(table.ID, time.Now()) { // HN2
 		if taken, err := c.handOver(ctx, table, list); taken || err != nil {
 			return err
 		}
@@ -74,8 +75,11 @@ func (c *Collector) store(ctx context.Context, table catalog.Table, list []*gath
 }
 
 // handOver has the collector of a table commit insertions. Not taken: they are to be committed here.
-func (c *Collector) handOver(ctx context.Context, table catalog.Table, list []*gathering.Insertion) (taken bool, err error) {
-	request := noderpc.CollectRequest{Table: table.ID, Columns: columnsOf(table.Columns), Seen: c.node.Catalog.Applied().Revision()}
+func (c *Collector) handOver(ctx context.Context, table catalog.Table,
+	list []*gathering.Insertion) (taken bool, err error) {
+	request := noderpc.CollectRequest{
+		Table: table.ID, Columns: columnsOf(table.Columns), Seen: c.node.Catalog.Applied().Revision(),
+	}
 	var asked gathering.Insertion
 	for _, in := range list {
 		for _, r := range in.Rows {
@@ -91,7 +95,7 @@ func (c *Collector) handOver(ctx context.Context, table catalog.Table, list []*g
 	for _, n := range asked.Assumed {
 		request.Names = append(request.Names, noderpc.TableNamed(n))
 	}
-	name := member.Caretaker(table.ID, c.node.Online())
+	name := member.Steward(table.ID, c.node.Online())
 	if name == "" || name == c.node.Self.Name {
 		return false, nil
 	}
@@ -100,7 +104,7 @@ func (c *Collector) handOver(ctx context.Context, table catalog.Table, list []*g
 	peer, err := c.node.Peer(call, name)
 	if err != nil {
 		c.meetings.failed(table.ID, time.Now())
-		return false, nil //nolint:nilerr // committing them here may work (CO3)
+		return false, nil //nolint:nilerr // committing them here may work (HN3)
 	}
 	r, err := c.receipts.Take(call)
 	if r == nil || err != nil {
@@ -128,8 +132,9 @@ func (c *Collector) handedOver(ctx context.Context, revision catalog.Revision, i
 	return nil
 }
 
-// settle finds out what became of a hand-over that was not answered, or with an error (CO1).
-func (c *Collector) settle(ctx context.Context, r *receipt.Receipt, insertions int, cause error) (taken bool, err error) {
+// settle finds out what became of a hand-over that was not answered, or with an error (HN1).
+func (c *Collector) settle(ctx context.Context, r *receipt.Receipt, insertions int,
+	cause error) (taken bool, err error) {
 	c.Settled.Add(int64(insertions))
 	happened, err := c.receipts.Settle(context.WithoutCancel(ctx), r)
 	switch {
@@ -148,7 +153,8 @@ func (c *Collector) Collect(ctx context.Context, request noderpc.CollectRequest)
 	}
 	v, ok := c.node.Catalog.Applied().TableOf(request.Table, catalog.TableName{})
 	if !ok || string(columnsOf(v.Table().Columns)) != string(request.Columns) { // GA3
-		return noderpc.Collected{}, fmt.Errorf("%w: table %d has changed since the rows were made", catalog.ErrConflict, request.Table)
+		err := fmt.Errorf("%w: table %d has changed since the rows were made", catalog.ErrConflict, request.Table)
+		return noderpc.Collected{}, err
 	}
 	in := &gathering.Insertion{Table: v.Table(), Receipt: &request.Receipt}
 	for _, n := range request.Names {

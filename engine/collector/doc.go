@@ -6,23 +6,23 @@
 //	                                            ◄──── revision ──────          ▲
 //	node c: INSERT ─► gathering ──── hand over ────────────────────────────────┘
 //
-// Each commit to a table compares what the one before it has left, so that of nodes that commit at once all but one lose
-// and try again behind it: with three nodes each row cost as much as three did with one. What a node hands over is rows
-// that an INSERT lists, a few, before they are data in lent memory; chunks never travel. Rows of a table at which no
-// other node is met are not handed over.
+// Each commit to a table compares what the one before it has left, so that of nodes that commit at once all but one
+// lose and try again behind it: with three nodes each row cost as much as three did with one. What a node hands over is
+// rows that an INSERT lists, a few, before they are data in lent memory; chunks never travel. Rows of a table at which
+// no other node is met are not handed over.
 //
 // # Words
 //
 // Nodes meet at a table when one of them has lost a race for it, and for a while after. The collector of a table is the
-// node that commits for all then: its caretaker (member), which folds its chunks, too, so that folds and rows are
+// node that commits for all then: its steward (member), which folds its chunks, too, so that folds and rows are
 // committed in turn. A hand-over is one call.
 //
 // # Invariants
 //
-//   - CO1: rows that were handed over are committed once or not at all, and are acknowledged when that is known: without
-//     an answer the receipt is settled (RC1), and only then the node commits them itself.
-//   - CO2: what was handed over is not handed on.
-//   - CO3: a node that does not collect costs one call in a while, and no statement.
+//   - HN1: rows that were handed over are committed once or not at all, and are acknowledged when that is known:
+//     without an answer the receipt is settled (RC1), and only then the node commits them itself.
+//   - HN2: what was handed over is not handed on.
+//   - HN3: a node that does not collect costs one call in a while, and no statement.
 //
 // # Lock order
 //

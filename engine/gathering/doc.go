@@ -28,7 +28,8 @@
 //     learns their outcome.
 //   - GA6: if a table was assumed to be meant, it is in contents that are no older than the statement, or the insertion
 //     fails with 40001.
-//   - GA5: the wait for company is at most half a commit, none for a session that comes alone, and rare where none comes.
+//   - GA5: the wait for company is at most half a commit, none for a session that comes alone, and rare where none
+//     comes.
 //
 // # Lock order
 //

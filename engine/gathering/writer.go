@@ -62,7 +62,7 @@ func (w *Writer) confirm(ctx context.Context, table catalog.Table, list []*Inser
 	}
 	for _, in := range list {
 		if !in.Means(contents) {
-			return fmt.Errorf("%w: the name %v means another table since the rows were made", catalog.ErrConflict, table.Name)
+			return fmt.Errorf("%w: the name of table %v means another one now", catalog.ErrConflict, table.Name)
 		}
 	}
 	return nil

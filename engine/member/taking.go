@@ -24,9 +24,9 @@ func (n *Node) Online() (names []string) {
 	return names
 }
 
-// Caretaker is which of the nodes that are there, in order, looks after a table: the one that folds its chunks, and that
+// Steward is which of the nodes that are there, in order, looks after a table: the one that folds its chunks, and that
 // commits the rows of those that meet at it. All agree without asking, and tables spread. "": there is none.
-func Caretaker(table catalog.TableID, online []string) string {
+func Steward(table catalog.TableID, online []string) string {
 	if len(online) == 0 {
 		return ""
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/etcd"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
+	"github.com/csmsql/csmsql/engine/collector"
 	"github.com/csmsql/csmsql/engine/compaction"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/reader"
@@ -36,6 +37,9 @@ type Figures struct {
 	// Commits counts groups of transactions that the node has committed together, Inserts those whose rows became one
 	// chunk; nil of a borrower.
 	Commits, Inserts *tally.Sizes
+	// HandedOver counts INSERTs that another node has committed for this one, Settled those of which that had to be found
+	// out.
+	HandedOver, Settled int64
 	// Refusals count what the node's RPC has refused, and to whom.
 	Refusals *refusal.Counters
 	// Cluster is nil of a node that is alone.
@@ -73,7 +77,7 @@ func (c *Counts) Fragment(p noderpc.FragmentProgress, err error) {
 func (c *Counts) Retry() { c.retried.Add(1) }
 
 // Figures says what a node has counted, and a process that reads chunks; node is nil of a borrower.
-func (c *Counts) Figures(r *reader.Reader, keeper *upkeep.Keeper, node *member.Node, inserts *tally.Sizes) Figures {
+func (c *Counts) Figures(r *reader.Reader, keeper *upkeep.Keeper, node *member.Node, inserts *collector.Collector) Figures {
 	f := Figures{
 		BytesLocal: c.local.Load(), BytesRemote: c.remote.Load(),
 		FragmentsRun: c.run.Load(), FragmentsFailed: c.failed.Load(), FragmentsRetried: c.retried.Load(),
@@ -83,7 +87,8 @@ func (c *Counts) Figures(r *reader.Reader, keeper *upkeep.Keeper, node *member.N
 	if node == nil {
 		return f
 	}
-	f.Refusals, f.Commits, f.Inserts = node.Refusals, node.Catalog.Groups(), inserts
+	f.Refusals, f.Commits, f.Inserts = node.Refusals, node.Catalog.Groups(), &inserts.Sizes
+	f.HandedOver, f.Settled = inserts.HandedOver.Load(), inserts.Settled.Load()
 	h := node.Strays()
 	f.Strays, f.StraysTakenBack, f.StraysNow, f.StrayBytes, f.HeldTooLong = h.Found, h.TakenBack, h.Now, h.Bytes, h.HeldTooLong
 	if shared, ok := node.Store.(*etcd.Store); ok {

@@ -109,7 +109,7 @@ func (c *compactor) look(ctx context.Context, now time.Time) (again bool) {
 	tables := k.catalog.Applied().Tables()
 	for _, v := range tables {
 		id := v.Table().ID
-		if member.Caretaker(id, online) != k.name || c.isFine(v) || now.Before(c.refused[id]) {
+		if member.Steward(id, online) != k.name || c.isFine(v) || now.Before(c.refused[id]) {
 			continue
 		}
 		folds := v.NumChunks() > compaction.SpareChunks || v.DeletedRows() > 0

@@ -19,9 +19,9 @@
 //
 // # Invariants
 //
-//   - BA1: the store is asked after Wait was called, and before it returns without an error.
-//   - BA2: that a leader's context ends is no failure of those that wait with it: another one of them asks.
-//   - BA3: one round asks at a time, and one waits.
+//   - BR1: the store is asked after Wait was called, and before it returns without an error.
+//   - BR2: that a leader's context ends is no failure of those that wait with it: another one of them asks.
+//   - BR3: one round asks at a time, and one waits.
 //
 // # What it does not do
 //

@@ -54,7 +54,7 @@ func wait(ctx context.Context, b *barrier.Barrier) <-chan answer {
 	return out
 }
 
-// BA1, BA3.
+// BR1, BR3.
 func TestAnAnswerIsForThoseThatWereThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, b := newCommitted()
@@ -78,7 +78,7 @@ func TestAnAnswerIsForThoseThatWereThere(t *testing.T) {
 	})
 }
 
-// BA2, and one that waits alone and leaves is in the way of none.
+// BR2, and one that waits alone and leaves is in the way of none.
 func TestOneThatLeavesTakesNoOneAlong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, b := newCommitted()
@@ -140,7 +140,7 @@ func (q *quick) Get(ctx context.Context, _ string) (store.Item, bool, error) {
 	return item, true, ctx.Err()
 }
 
-// BA1 to BA3 with many, some of which leave.
+// BR1 to BR3 with many, some of which leave.
 func TestManyAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &quick{}

@@ -74,6 +74,7 @@ var (
 	metricCommitSeconds  = describe("etcd_commit_seconds", "How long etcd took to answer a commit.")
 	metricCommitGroup    = describe("commit_group_transactions", "Transactions that were committed together.")
 	metricInsertGroup    = describe("insert_group_transactions", "Transactions whose rows became one chunk together.")
+	metricHandedOver     = describe("inserts_handed_over_total", "INSERTs whose rows another node was given to commit: it has, or that had to be found out.", "outcome")
 	metricCoherence      = describe("coherence_total", "What the coherence protocol did, by counter and step.", "counter", "step")
 )
 
@@ -183,6 +184,8 @@ func (c *collector) figures(gauge, count sampler, out chan<- prometheus.Metric) 
 	if f.Commits != nil {
 		out <- groupSizes(metricCommitGroup, f.Commits)
 		out <- groupSizes(metricInsertGroup, f.Inserts)
+		count(metricHandedOver, float64(f.HandedOver), "committed")
+		count(metricHandedOver, float64(f.Settled), "settled")
 	}
 	count(metricHeldTooLong, float64(f.HeldTooLong))
 	if f.Cluster == nil {
