@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/receipt"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/internal/tally"
@@ -383,8 +384,8 @@ func (g *group) finish(ctx context.Context, w *commit, revision Revision, err er
 	}
 	c.options.Fault.At(faults.CommitStored)
 	defer w.committed()
-	for _, r := range g.requests[0].transaction.receipts { // with which it is alone
-		r.Revision = revision
+	for _, r := range g.requests {
+		receipt.Left(revision, r.transaction.receipts...)
 	}
 	if c.shared() {
 		// The commit is durable. That this process does not see it yet is no reason to call it failed.

@@ -69,6 +69,13 @@ func (r *Receipt) Condition() store.Compare { return store.Unchanged(r.key(), r.
 // Put is what the commit leaves.
 func (r *Receipt) Put() store.Item { return store.Item{Key: r.key(), Value: []byte(r.Token)} }
 
+// Left notes the revision of the commit that has left receipts.
+func Left(revision store.Revision, list ...*Receipt) {
+	for _, r := range list {
+		r.Revision = revision
+	}
+}
+
 // Book has the receipts of a node. Safe for concurrent use.
 type Book struct {
 	Store store.Store
