@@ -113,9 +113,9 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 	if err != nil {
 		return nil, err
 	}
-	s.visible = v
+	s.visible = v // until it has run: DuckDB plans again what asks for the present
+	defer func() { s.visible = nil }()
 	duck, err := s.conn.Prepare(verb + given)
-	s.visible = nil
 	if err != nil {
 		return nil, dialect.FromDuckDB(err, plan.Given, inner.Text, plan.Edits)
 	}

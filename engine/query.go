@@ -401,7 +401,7 @@ func (q *query) prepare(given string, made edit.List, v *snapshot.View) error {
 	if err != nil {
 		return q.explain(err)
 	}
-	q.viewed = s.looked
+	q.viewed, q.Momentary = s.looked, planned.Momentary(given, v)
 	q.Duck, q.Params, q.users = duck, duck.Parameters(), duck.UserTypes()
 	if q.viewed || s.temporary {
 		duck.Hides()

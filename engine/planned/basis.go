@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/csmsql/csmsql/catalog"
@@ -59,6 +60,7 @@ type Basis struct {
 	Meaning      string             // the session's
 	Faults       uint64             // pages that had been found gone when planning, which reads too, began
 	Verification reader.Verification
+	Momentary    bool             // it has values of the moment in which it was made (Momentary)
 	Without      optimization.Set // what planning and running it leave out (csm.disable)
 	Nodes        []string         // that were there; nil: it does not depend on them
 	Reads        *lookup.Names    // what planning looked up
@@ -67,7 +69,7 @@ type Basis struct {
 // Stands reports whether the plan stands for what v shows, where another one would be made over now. nodes are those
 // that are there. temporary: the session may have temporary objects.
 func (b *Basis) Stands(now *Basis, nodes func() []string, temporary bool, v *snapshot.View) bool {
-	return (b.Nodes == nil || slices.Equal(b.Nodes, nodes())) && b.Faults == now.Faults &&
+	return !b.Momentary && (b.Nodes == nil || slices.Equal(b.Nodes, nodes())) && b.Faults == now.Faults &&
 		slices.Equal(b.Path, now.Path) && maps.Equal(b.Hiding, now.Hiding) && b.Meaning == now.Meaning &&
 		b.Verification == now.Verification &&
 		b.Without == now.Without && b.means(now, v, temporary)
@@ -83,6 +85,22 @@ func (b *Basis) means(now *Basis, v *snapshot.View, temporary bool) bool {
 	b.Revision = revision
 	return true
 }
+
+// Momentary reports whether a plan of a text for DuckDB, for which v has been read, has values of the moment in which it
+// is made: DuckDB finds LOCALTIME and LOCALTIMESTAMP out when it plans, and all other times when it runs.
+func Momentary(text string, v *snapshot.View) bool {
+	if asksForLocalTime(text) {
+		return true
+	}
+	names, _ := v.Reads.List()
+	return slices.ContainsFunc(names, func(name catalog.TableName) bool {
+		view, isView := v.Contents.View(name)
+		return isView && asksForLocalTime(view.SQL)
+	})
+}
+
+// asksForLocalTime is true of some texts that do not, too, which costs a plan.
+func asksForLocalTime(text string) bool { return strings.Contains(strings.ToLower(text), "localtime") }
 
 // Unused is how EXPLAIN says what planning leaves out; nothing if nothing is.
 func (b *Basis) Unused() []string {
