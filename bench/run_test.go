@@ -256,7 +256,8 @@ func TestWrites(t *testing.T) {
 	r, err := Run(t.Context(), "writes", o)
 	require.NoError(t, err)
 	require.Len(t, r.Rows, len(writeGoals))
-	require.Len(t, r.Goals, 2*len(writeGoals)+1)
+	require.Len(t, r.Goals, 2*len(writeGoals)+2)
+	require.Len(t, r.Samples["8 clients, csmsql, node 1 of 3, per row"], 1)
 	require.True(t, r.Goals[len(r.Goals)-1].Met, "appends do not conflict")
 	for _, side := range []string{"csmsql file", "csmsql shm", "PostgreSQL"} {
 		require.Len(t, r.Samples["64 clients, "+side+", per row"], 1)

@@ -20,6 +20,7 @@ import (
 type server struct {
 	name        string
 	conninfo    string
+	others      []string // of nodes of the same cluster
 	version     string
 	afterLoad   string
 	directories []string
@@ -110,11 +111,9 @@ func startCsmsql(ctx context.Context, o Options, more ...string) (_ *server, err
 			err = errors.Join(err, s.close())
 		}
 	}()
-	program := o.Command
-	if program == "" {
-		if program, err = os.Executable(); err != nil {
-			return nil, fmt.Errorf("which program this is: %w", err)
-		}
+	program, err := o.program()
+	if err != nil {
+		return nil, err
 	}
 	data, err := s.directory("")
 	if err != nil {
@@ -135,6 +134,59 @@ func startCsmsql(ctx context.Context, o Options, more ...string) (_ *server, err
 	s.conninfo = connectTo(data, "csmsql")
 	return s, s.run(ctx)
 }
+
+// program is the product itself.
+func (o Options) program() (string, error) {
+	if o.Command != "" {
+		return o.Command, nil
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("which program this is: %w", err)
+	}
+	return program, nil
+}
+
+// startNodes serves with so many nodes of a cluster, each with a member of etcd. Those that were started are given on
+// an error, too.
+func startNodes(ctx context.Context, o Options, nodes int) (list []*server, err error) {
+	program, err := o.program()
+	if err != nil {
+		return nil, err
+	}
+	begins := []string{"cluster", "init"}
+	for i := range nodes {
+		s := &server{name: fmt.Sprintf("csmsql, node %d of %d", i+1, nodes)}
+		list = append(list, s)
+		parent, err := s.directory("")
+		if err != nil {
+			return list, err
+		}
+		region, err := s.directory(sharedMemory)
+		if err != nil {
+			return list, err
+		}
+		data := filepath.Join(parent, "data")
+		args := append(begins, "--data", data, "--node", fmt.Sprintf("n%d", i), "--pg", "off", "--region", "256MiB",
+			"--region-dir", region, "--threads", strconv.Itoa(o.Threads))
+		made, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
+		if err != nil {
+			return list, fmt.Errorf("%s: %w: %s", s.name, err, made)
+		}
+		if i == 0 {
+			begins = []string{"cluster", "join", "--etcd-member", "--to", data}
+		}
+		s.cmd = exec.Command(program, "serve", "--data", data, "--log-level", "warn")
+		s.conninfo = connectTo(data, "csmsql")
+		if err := s.run(ctx); err != nil {
+			return list, err
+		}
+	}
+	return list, nil
+}
+
+// servers are where its table is.
+func (s *server) servers() []string { return append([]string{s.conninfo}, s.others...) }
 
 // postgresPort only names the sockets; nothing listens on TCP.
 const postgresPort = "5432"

@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sys/unix"
 
+	"github.com/csmsql/csmsql/bench/writing"
 	"github.com/csmsql/csmsql/internal/counted"
 )
 
@@ -30,10 +29,12 @@ var writeGoals = []struct {
 	file, shm float64
 }{{1, 1, 2}, {8, 1, 2}, {64, 1.5, 2}}
 
-const (
-	writesTable  = "CREATE TABLE readings (id bigint NOT NULL, sensor text NOT NULL, value double precision)"
-	writesInsert = "INSERT INTO readings VALUES ($1, $2, $3)"
-)
+// writesNodes says how many clients insert into a table of a cluster, whose nodes they take in turn, and which rate is
+// the goal.
+var writesNodes = struct {
+	nodes, clients int
+	rate           float64
+}{3, 8, 1000}
 
 // writes measures one-row INSERTs into one table, each a transaction of its own that is durable when it is acknowledged
 // (shm: as durable as that memory), by 1, 8 and 64 clients with prepared statements, against PostgreSQL with its
@@ -41,7 +42,8 @@ const (
 //
 //	                ┌─ unix socket ─► csmsql serve --fabric file
 //	N connections ──┼─ unix socket ─► csmsql serve --fabric shm
-//	                └─ unix socket ─► PostgreSQL (fsync and synchronous_commit are on: it is asked)
+//	                ├─ unix socket ─► PostgreSQL (fsync and synchronous_commit are on: it is asked)
+//	8 connections ──┴─ unix sockets ─► three nodes of a cluster, whose etcd syncs three times on this disk
 //
 // After every run the table must have the rows that were acknowledged, each once.
 func writes(ctx context.Context, o Options) (_ *Report, err error) {
@@ -85,6 +87,13 @@ func writes(ctx context.Context, o Options) (_ *Report, err error) {
 		r.Goals = append(r.Goals, atLeast("file, "+clients+": csmsql / PostgreSQL", file, goal.file),
 			atLeast("shm, "+clients+": csmsql / PostgreSQL", shm, goal.shm))
 	}
+	rate, conflicts, err := measureCluster(ctx, o, r)
+	if err != nil {
+		return nil, err
+	}
+	refused += conflicts
+	over := fmt.Sprintf("%s over %s", counted.Of(writesNodes.clients, "client"), counted.Of(writesNodes.nodes, "node"))
+	r.Goals = append(r.Goals, atLeast(over+": rows a second", rate, writesNodes.rate))
 	r.Goals = append(r.Goals, atMost("serialization failures", float64(refused), 0))
 	r.Machine = thisMachine() // with the load at the end
 	return r, nil
@@ -95,6 +104,35 @@ func (o Options) window() time.Duration {
 		return writesFew
 	}
 	return writesWindow
+}
+
+// measureCluster is measureWriters of a cluster, after all else: its nodes would take processor time from the others.
+func measureCluster(ctx context.Context, o Options, r *Report) (rate float64, conflicts int, err error) {
+	o.say("starting csmsql in %s", counted.Of(writesNodes.nodes, "node"))
+	nodes, err := startNodes(ctx, o, writesNodes.nodes)
+	defer func() {
+		for _, s := range slices.Backward(nodes) {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if err != nil {
+		return 0, 0, err
+	}
+	first := nodes[0]
+	for _, s := range nodes[1:] {
+		first.others = append(first.others, s.conninfo)
+	}
+	if err := first.exec(ctx, writing.Table); err != nil {
+		return 0, 0, fmt.Errorf("%s: %w", first.name, err)
+	}
+	if err := checkWriter(ctx, o, first); err != nil {
+		return 0, 0, fmt.Errorf("%s: %w", first.name, err)
+	}
+	rates, conflicts, err := measureWriters(ctx, o, []*server{first}, writesNodes.clients, r)
+	if err != nil {
+		return 0, 0, err
+	}
+	return rates[0], conflicts, nil
 }
 
 // startWriters starts the sides, PostgreSQL last. Those that were started are given on an error, too.
@@ -115,7 +153,7 @@ func startWriters(ctx context.Context, o Options) (sides []*server, err error) {
 	}
 	sides = append(sides, postgres)
 	for _, s := range sides {
-		if err := s.exec(ctx, writesTable); err != nil {
+		if err := s.exec(ctx, writing.Table); err != nil {
 			return sides, fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
@@ -143,8 +181,8 @@ func keepsPromise(ctx context.Context, postgres *server) error {
 
 // checkWriter inserts a known set of rows by several clients and compares all of them.
 func checkWriter(ctx context.Context, o Options, s *server) error {
-	w := &writers{side: s, most: writesChecked}
-	if err := w.run(ctx, 8); err != nil {
+	w := &writing.Load{Servers: s.servers(), Most: writesChecked}
+	if err := w.Run(ctx, writesNodes.clients); err != nil {
 		return err
 	}
 	if o.sabotage && strings.HasPrefix(s.name, "csmsql") {
@@ -152,7 +190,7 @@ func checkWriter(ctx context.Context, o Options, s *server) error {
 			return err
 		}
 	}
-	return w.check(ctx)
+	return w.Check(ctx)
 }
 
 // measureWriters lets clients insert on every side in turn, and gives the median rates and how many transactions were
@@ -164,17 +202,17 @@ func measureWriters(ctx context.Context, o Options, sides []*server, clients int
 		o.say("%s, run %d of %d", counted.Of(clients, "client"), run+1, o.Runs)
 		for k := range sides {
 			i := (k + run) % len(sides) // which side goes first changes
-			w := &writers{side: sides[i], window: o.window()}
-			if err := errors.Join(w.run(ctx, clients), w.check(ctx)); err != nil {
+			w := &writing.Load{Servers: sides[i].servers(), Window: o.window()}
+			if err := errors.Join(w.Run(ctx, clients), w.Check(ctx)); err != nil {
 				return nil, 0, fmt.Errorf("%s: %w", sides[i].name, err)
 			}
-			if w.rows == 0 {
-				return nil, 0, fmt.Errorf("%s: %d clients inserted nothing within %v", sides[i].name, clients, w.window)
+			if w.Rows() == 0 {
+				return nil, 0, fmt.Errorf("%s: %d clients inserted nothing within %v", sides[i].name, clients, w.Window)
 			}
-			all[i] = append(all[i], float64(w.rows)/w.took.Seconds())
+			all[i] = append(all[i], float64(w.Rows())/w.Took.Seconds())
 			sample := fmt.Sprintf("%s, %s, per row", counted.Of(clients, "client"), sides[i].name)
-			r.Samples[sample] = append(r.Samples[sample], w.took/time.Duration(w.rows))
-			conflicts += w.conflicts
+			r.Samples[sample] = append(r.Samples[sample], w.Took/time.Duration(w.Rows()))
+			conflicts += w.Conflicts()
 		}
 	}
 	for _, rs := range all {
@@ -182,120 +220,6 @@ func measureWriters(ctx context.Context, o Options, sides []*server, clients int
 		rates = append(rates, rs[len(rs)/2])
 	}
 	return rates, conflicts, nil
-}
-
-// writers are clients that insert rows into the emptied table of one side: for a time, or a number of rows.
-type writers struct {
-	side   *server
-	window time.Duration
-	most   int64 // rows in all; 0: as many as there is time for
-
-	mu        sync.Mutex
-	next      int64   // guarded by mu; the id that the next row gets
-	rows      int64   // guarded by mu; acknowledged
-	ids       int64   // guarded by mu; their sum
-	values    float64 // guarded by mu; of value, too: whole numbers, exact
-	conflicts int     // guarded by mu
-	took      time.Duration
-}
-
-// run returns when all clients have ended.
-func (w *writers) run(ctx context.Context, clients int) error {
-	if err := w.side.exec(ctx, "TRUNCATE readings"); err != nil {
-		return err
-	}
-	conns := make([]*pgx.Conn, clients)
-	defer func() {
-		for _, c := range conns {
-			if c != nil {
-				_ = c.Close(context.WithoutCancel(ctx))
-			}
-		}
-	}()
-	for i := range conns {
-		var err error
-		if conns[i], err = pgx.Connect(ctx, w.side.conninfo); err != nil {
-			return err
-		}
-		if _, err := conns[i].Prepare(ctx, "insert", writesInsert); err != nil {
-			return err
-		}
-	}
-	begin := time.Now()
-	failed := make(chan error, clients)
-	for _, conn := range conns {
-		go func() { failed <- w.insert(ctx, conn, begin) }()
-	}
-	var err error
-	for range conns {
-		err = errors.Join(err, <-failed)
-	}
-	w.took = time.Since(begin)
-	return err
-}
-
-// insert is one client.
-func (w *writers) insert(ctx context.Context, conn *pgx.Conn, begin time.Time) error {
-	for {
-		id, ok := w.draw(begin)
-		if !ok {
-			return nil
-		}
-		value := float64(id % 1000)
-		_, err := conn.Exec(ctx, "insert", id, fmt.Sprintf("sensor %d", id%100), value)
-		var refused *pgconn.PgError
-		switch {
-		case err == nil:
-			w.acknowledge(id, value)
-		case errors.As(err, &refused) && refused.Code == "40001":
-			w.conflict()
-		default:
-			return err
-		}
-	}
-}
-
-func (w *writers) draw(begin time.Time) (id int64, ok bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.most > 0 && w.next >= w.most || w.most == 0 && time.Since(begin) >= w.window {
-		return 0, false
-	}
-	w.next++
-	return w.next, true
-}
-
-func (w *writers) acknowledge(id int64, value float64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.rows, w.ids, w.values = w.rows+1, w.ids+id, w.values+value
-}
-
-func (w *writers) conflict() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.conflicts++
-}
-
-// check compares the table with what was acknowledged.
-func (w *writers) check(ctx context.Context) error {
-	conn, err := pgx.Connect(ctx, w.side.conninfo)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	var rows, distinct, ids int64
-	var values float64
-	const question = "SELECT count(*), count(DISTINCT id), coalesce(sum(id), 0)::bigint, coalesce(sum(value), 0)" +
-		" FROM readings WHERE sensor = 'sensor ' || (id % 100)"
-	if err := conn.QueryRow(ctx, question).Scan(&rows, &distinct, &ids, &values); err != nil {
-		return err
-	}
-	if rows != w.rows || distinct != w.rows || ids != w.ids || values != w.values {
-		return fmt.Errorf("a wrong answer: %d rows with %d different ids, sums %d and %g; acknowledged: %d rows, sums %d and %g",
-			rows, distinct, ids, values, w.rows, w.ids, w.values)
-	}
-	return nil
 }
 
 // fileSystemOf names what kind of file system a directory lies on: in memory nothing is durable.

@@ -31,7 +31,7 @@ func TestPreparedTimesAreThoseOfTheExecution(t *testing.T) {
 				require.NoError(t, err, x)
 				seen := map[string]bool{}
 				for range 3 {
-					time.Sleep(2 * time.Microsecond) // times are told apart in microseconds
+					time.Sleep(2 * time.Microsecond) // times differ in microseconds
 					r, err := p.Query(t.Context())
 					require.NoError(t, err, x)
 					require.True(t, r.Next())

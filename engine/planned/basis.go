@@ -86,8 +86,8 @@ func (b *Basis) means(now *Basis, v *snapshot.View, temporary bool) bool {
 	return true
 }
 
-// Momentary reports whether a plan of a text for DuckDB, for which v has been read, has values of the moment in which it
-// is made: DuckDB finds LOCALTIME and LOCALTIMESTAMP out when it plans, and all other times when it runs.
+// Momentary reports whether a plan of a text for DuckDB, for which v has been read, has values of the moment in which
+// it is made: DuckDB finds LOCALTIME and LOCALTIMESTAMP out when it plans, and all other times when it runs.
 func Momentary(text string, v *snapshot.View) bool {
 	if asksForLocalTime(text) {
 		return true

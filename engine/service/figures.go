@@ -37,8 +37,8 @@ type Figures struct {
 	// Commits counts groups of transactions that the node has committed together, Inserts those whose rows became one
 	// chunk; nil of a borrower.
 	Commits, Inserts *tally.Sizes
-	// HandedOver counts INSERTs that another node has committed for this one, Settled those of which that had to be found
-	// out.
+	// HandedOver counts INSERTs that another node has committed for this one, Settled those of which that had to be
+	// found out.
 	HandedOver, Settled int64
 	// Refusals count what the node's RPC has refused, and to whom.
 	Refusals *refusal.Counters
@@ -77,7 +77,8 @@ func (c *Counts) Fragment(p noderpc.FragmentProgress, err error) {
 func (c *Counts) Retry() { c.retried.Add(1) }
 
 // Figures says what a node has counted, and a process that reads chunks; node is nil of a borrower.
-func (c *Counts) Figures(r *reader.Reader, keeper *upkeep.Keeper, node *member.Node, inserts *collector.Collector) Figures {
+func (c *Counts) Figures(r *reader.Reader, keeper *upkeep.Keeper, node *member.Node,
+	inserts *collector.Collector) Figures {
 	f := Figures{
 		BytesLocal: c.local.Load(), BytesRemote: c.remote.Load(),
 		FragmentsRun: c.run.Load(), FragmentsFailed: c.failed.Load(), FragmentsRetried: c.retried.Load(),

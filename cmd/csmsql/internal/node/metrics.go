@@ -74,8 +74,9 @@ var (
 	metricCommitSeconds  = describe("etcd_commit_seconds", "How long etcd took to answer a commit.")
 	metricCommitGroup    = describe("commit_group_transactions", "Transactions that were committed together.")
 	metricInsertGroup    = describe("insert_group_transactions", "Transactions whose rows became one chunk together.")
-	metricHandedOver     = describe("inserts_handed_over_total", "INSERTs whose rows another node was given to commit: it has, or that had to be found out.", "outcome")
-	metricCoherence      = describe("coherence_total", "What the coherence protocol did, by counter and step.", "counter", "step")
+	metricHandedOver     = describe("inserts_handed_over_total",
+		"INSERTs whose rows another node was given to commit: it has, or that had to be found out.", "outcome")
+	metricCoherence = describe("coherence_total", "What the coherence protocol did, by counter and step.", "counter", "step")
 )
 
 // Describe implements prometheus.Collector: the metrics come as they are.
