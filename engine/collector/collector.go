@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -58,7 +57,10 @@ func (c *Collector) store(ctx context.Context, table catalog.Table, list []*gath
 		_, err := c.Commit(ctx, table, list)
 		return err
 	}
-	handed := slices.ContainsFunc(list, func(in *gathering.Insertion) bool { return in.Receipt != nil })
+	own, handed := false, false
+	for _, in := range list {
+		own, handed = own || in.Receipt == nil, handed || in.Receipt != nil
+	}
 	if !handed && c.meetings.meet(table.ID, time.Now()) { // HN2
 		if taken, err := c.handOver(ctx, table, list); taken || err != nil {
 			return err
@@ -68,7 +70,7 @@ func (c *Collector) store(ctx context.Context, table catalog.Table, list []*gath
 	if met {
 		c.meetings.met(table.ID, time.Now())
 	}
-	if err == nil && !handed {
+	if err == nil && own {
 		c.meetings.committed(table.ID, c.node.Self.Name, time.Now())
 	}
 	return err

@@ -21,7 +21,7 @@
 //   - GA1: an insertion is acknowledged when all its rows are durable, and then only; on an error other than
 //     catalog.ErrOutcomeUnknown none is there.
 //   - GA2: an error of one insertion does not affect others: a gathering that fails is taken apart, and each insertion
-//     is tried by itself.
+//     is tried by itself, unless each would have the same error.
 //   - GA3: rows go to a table as it was when they were made: if another one has its name since, or it has other columns
 //     or constraints, the insertion fails with 40001.
 //   - GA4: a waiting session that is cancelled leaves the queue without a trace; once its rows are on their way it

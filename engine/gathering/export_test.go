@@ -16,6 +16,9 @@ func Waiting(q *Queue, table catalog.TableID) int {
 	return 0
 }
 
+// Common is an error that each insertion would have.
+func Common(err error) error { return CommonError{err} }
+
 // How long tests wait for what is certain to come, and how often they look.
 const (
 	Timeout = 30 * time.Second

@@ -71,6 +71,11 @@ func (in *Insertion) Means(contents *catalog.Contents) bool {
 	return true
 }
 
+// CommonError is one that each insertion of a gathering would have by itself, after as long a time: it is that of all.
+type CommonError struct{ error }
+
+func (e CommonError) Unwrap() error { return e.error }
+
 // Queue is where insertions meet. Safe for concurrent use.
 type Queue struct {
 	// Store puts the rows of insertions, which are of one table, into it, and commits.
@@ -241,9 +246,11 @@ func (q *Queue) work(w *waiter) {
 		}
 	}()
 	q.Sizes.Add(len(taken))
+	var common CommonError
 	if len(taken) == 1 {
 		w.err = q.store(w.ctx, w.Table, taken)
-	} else if err := q.store(context.WithoutCancel(w.ctx), w.Table, taken); errors.Is(err, catalog.ErrOutcomeUnknown) {
+	} else if err := q.store(context.WithoutCancel(w.ctx), w.Table, taken); errors.Is(err, catalog.ErrOutcomeUnknown) ||
+		errors.As(err, &common) {
 		for _, other := range taken {
 			other.err = err
 		}

@@ -127,6 +127,21 @@ func TestAGatheringThatFailsIsTakenApart(t *testing.T) {
 	require.NoError(t, <-others[1])
 }
 
+// GA2: an error that each would have by itself is had once: where it takes seconds, the last one would wait for minutes.
+func TestACommonErrorIsOfAll(t *testing.T) {
+	s, q := newShop()
+	first := begin(t.Context(), q, insertion(t, 1, 1))
+	<-s.calls
+	others := waiting(t, q, t.Context(), 2, 3)
+	s.goOn <- nil
+	require.NoError(t, <-first)
+	require.Equal(t, int64(5), <-s.calls)
+	s.goOn <- gathering.Common(errFull)
+	for _, o := range others {
+		require.ErrorIs(t, <-o, errFull)
+	}
+}
+
 // GA1: what may have happened is not tried again.
 func TestAnOutcomeThatIsNotKnownIsEverybodys(t *testing.T) {
 	s, q := newShop()

@@ -58,7 +58,7 @@ func (w *Writer) Commit(ctx context.Context, table catalog.Table, list []*Insert
 func (w *Writer) confirm(ctx context.Context, table catalog.Table, list []*Insertion) error {
 	contents, err := w.Catalog.Latest(ctx)
 	if err != nil {
-		return err
+		return CommonError{err}
 	}
 	for _, in := range list {
 		if !in.Means(contents) {
