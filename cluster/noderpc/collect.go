@@ -1,6 +1,7 @@
 package noderpc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -74,11 +75,11 @@ func (r *CollectRequest) check() error {
 		return fmt.Errorf("a receipt without a node or a token")
 	}
 	for _, n := range r.Names {
-		if err := checkNames(append(n.Path, n.Schema, n.Name)...); err != nil {
-			return err
-		}
 		if len(n.Path) > maxSearchPath {
 			return fmt.Errorf("a search path of %d schemas: %d are allowed", len(n.Path), maxSearchPath)
+		}
+		if err := cmp.Or(checkNames(n.Schema, n.Name), checkNames(n.Path...)); err != nil {
+			return err
 		}
 	}
 	if err := checkNames(r.Receipt.Node); err != nil {

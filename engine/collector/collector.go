@@ -120,18 +120,18 @@ func (c *Collector) handOver(ctx context.Context, table catalog.Table,
 		if collected.Others {
 			c.meetings.met(table.ID, time.Now())
 		}
-		return true, c.handedOver(ctx, r.Revision, len(list))
+		c.handedOver(ctx, r.Revision, len(list))
+		return true, nil
 	}
 	c.meetings.failed(table.ID, time.Now())
 	return c.settle(ctx, r, len(list), err)
 }
 
 // handedOver ends a hand-over that was committed: what the session does next sees it.
-func (c *Collector) handedOver(ctx context.Context, revision catalog.Revision, insertions int) error {
+func (c *Collector) handedOver(ctx context.Context, revision catalog.Revision, insertions int) {
 	c.HandedOver.Add(int64(insertions))
 	// It is durable. That this process does not see it yet is no reason to call it failed.
 	_ = c.node.Catalog.See(context.WithoutCancel(ctx), revision)
-	return nil
 }
 
 // settle finds out what became of a hand-over that was not answered, or with an error (HN1).
@@ -143,7 +143,8 @@ func (c *Collector) settle(ctx context.Context, r *receipt.Receipt, insertions i
 	case err != nil:
 		return true, fmt.Errorf("%w: rows were handed over: %w", catalog.ErrOutcomeUnknown, errors.Join(cause, err))
 	case happened:
-		return true, c.handedOver(ctx, r.Revision, insertions)
+		c.handedOver(ctx, r.Revision, insertions)
+		return true, nil
 	}
 	return false, ctx.Err()
 }
