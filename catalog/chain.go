@@ -33,9 +33,7 @@ func (c *Contents) keeps(v *TableVersion) bool {
 // versionsSince lists the versions, of tables and kept ones, that contents have and others had not, and the other way
 // around.
 func (c *Contents) versionsSince(old *Contents) (came, went []*TableVersion) {
-	if old == nil {
-		old = newContents()
-	}
+	old = old.orNone()
 	note := func(was, is *TableVersion) {
 		if was != nil && !c.keeps(was) { // one that a table has no more may be kept
 			went = append(went, was)

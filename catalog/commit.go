@@ -81,6 +81,9 @@ func (w *commit) add(ctx context.Context, r *request) error {
 		return err
 	}
 	t := r.transaction
+	if err := w.compareExpected(t); err != nil {
+		return err
+	}
 	rows := map[TableName]*TableVersion{}
 	for name := range t.relation {
 		v, err := w.changedRows(ctx, t, name)
@@ -254,12 +257,7 @@ func (w *commit) schemas(t *Transaction) error {
 			return conflict("schema", name)
 		}
 		w.compares(unchanged(keys.Schema(name), before.revision))
-		if had && t.commented[name] && t.own.HasSchema(name) {
-			w.put(keys.Schema(name), []byte(t.own.schemas.Of(name).comment))
-			w.next.setSchema(name, t.own.schemas.Of(name))
-			continue
-		}
-		if had { // it was dropped, and perhaps made again: no other transaction may have put something into it
+		if had && !t.commented[name] { // it was dropped, and perhaps made again: no other transaction may have put something into it
 			for _, relation := range w.current.relationsIn(name) {
 				if !t.relation[relation] {
 					return conflict("schema", name)

@@ -158,10 +158,7 @@ func (c *Contents) Tables() []*TableVersion {
 
 // TablesIn lists those of a schema by name.
 func (c *Contents) TablesIn(schema string) (list []*TableVersion) {
-	for name, e := range c.whole().tables.From(TableName{Schema: schema}) {
-		if name.Schema != schema {
-			break
-		}
+	for _, e := range inSchema(c.whole().tables, schema) {
 		list = append(list, e.version)
 	}
 	return list
@@ -287,9 +284,7 @@ func (c *Contents) orNone() *Contents {
 func (c *Contents) SharesViews(other *Contents) bool { return other != nil && c.views.Is(other.views) }
 
 // SharesSchemas is SharesViews for schemas.
-func (c *Contents) SharesSchemas(other *Contents) bool {
-	return other != nil && c.schemas.Is(other.schemas)
-}
+func (c *Contents) SharesSchemas(o *Contents) bool { return o != nil && c.schemas.Is(o.schemas) }
 
 const defaultHome = "local"
 

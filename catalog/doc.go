@@ -66,9 +66,8 @@
 //	K4  publish at the lender, then durable in the store, then visible; Commit returns after all three. Where chunks end
 //	    with the boot of the machine, a commit of nothing but rows is kept from the death of the process only; a machine
 //	    that fails loses the last second of them at most, and none before one that it has. Chunks that the store has the
-//	    bytes of (Options.PublishLogged) are durable with their descriptors. A failure at any
-//	    point leaves the state before or after, whole. If the store's answer is lost, no chunk is given back before the store
-//	    said that the commit did not happen.
+//	    bytes of (Options.PublishLogged) are durable with their descriptors. A failure at any point leaves the state
+//	    before or after, whole. If the store's answer is lost, no chunk is given back before it said that it was no commit.
 //	K5  a commit succeeds only if everything it writes is still as its snapshot saw it (snapshot isolation), or what it does
 //	    and what was done since go together: rows appended on either side, different rows deleted, different chunks
 //	    moved, chunks folded of which others' rows are deleted, a placement said behind rows. A fold is no other's conflict.
@@ -85,8 +84,9 @@
 //	    commit that keeps more than the table does.
 //	K15 a snapshot is of the last commit, or, if its holder accepts that, at most so much older, and states it (Holder.MaxAge).
 //	K16 a snapshot or commit that comes after a note finds its rows in their table, which nothing has changed between.
-//	K10 no view is made over a table or view that is dropped or renamed at the same time, or a table that gets other columns, nor is one dropped,
-//	    renamed or altered below it.
+//	K17 a transaction that expects something of names (Expect) commits only if it holds then.
+//	K10 no view is made over a table or view that is dropped or renamed at the same time, or a table that gets other
+//	    columns, nor is one dropped, renamed or altered below it.
 //
 // # Lock order
 //

@@ -54,6 +54,10 @@ var (
 	ErrFormat = &sqlError{"0A000", "the catalog was written in another format"}
 	// ErrCorrupt: a record of the catalog is damaged.
 	ErrCorrupt = &sqlError{"XX001", "corrupt catalog record"}
+	// ErrLeaseOver: the lease expired or was released; its holder must not read the snapshot any more.
+	ErrLeaseOver = errors.New("the snapshot's lease is over")
+	// ErrClosed: the catalog was closed.
+	ErrClosed = errors.New("the catalog is closed")
 )
 
 // PartlyPublishedError says that lenders have published some of what they were asked to, and not the rest.
@@ -67,14 +71,6 @@ func (e *PartlyPublishedError) Error() string { return e.Cause.Error() }
 
 // Unwrap gives the cause.
 func (e *PartlyPublishedError) Unwrap() error { return e.Cause }
-
-// Errors of leases.
-var (
-	// ErrLeaseOver: the lease expired or was released; its holder must not read the snapshot any more.
-	ErrLeaseOver = errors.New("the snapshot's lease is over")
-	// ErrClosed: the catalog was closed.
-	ErrClosed = errors.New("the catalog is closed")
-)
 
 type sqlError struct{ state, text string }
 

@@ -2,9 +2,11 @@ package catalog
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/csmsql/csmsql/catalog/internal/keys"
 	"github.com/csmsql/csmsql/catalog/positions"
+	"github.com/csmsql/csmsql/catalog/store"
 )
 
 // requirement are rows of a committed version of a table, by chunk.
@@ -35,6 +37,21 @@ func (c *Contents) HasRows(ctx context.Context, of *TableVersion, rows map[int]*
 		_, err = without.Rebase(ctx, of, now)
 	}
 	return diverged(err)
+}
+
+// compareExpected makes the commit fail if what a transaction expects does not hold (K17). The store compares the schemas
+// with what is current now, as it does the tables whose rows are changed; if they have changed it is looked at again.
+func (w *commit) compareExpected(t *Transaction) error {
+	for _, holds := range t.expected {
+		if !holds(w.current) {
+			return fmt.Errorf("%w: a name means something else now", ErrConflict)
+		}
+	}
+	if len(t.expected) > 0 && !w.rows[keys.SchemaPrefix] {
+		w.compares(store.NothingNewer(keys.SchemaPrefix, w.current.revision))
+		w.rows[keys.SchemaPrefix] = true
+	}
+	return nil
 }
 
 // compareRequired makes the commit fail if rows that a transaction rests on are not as they were (K13). The store

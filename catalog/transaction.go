@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/catalog/receipt"
 	"github.com/csmsql/csmsql/catalog/store"
+	"github.com/csmsql/csmsql/internal/persistent"
 )
 
 // Transaction collects changes on top of a snapshot and commits all of them or none. Its reads see its own changes.
@@ -37,8 +38,9 @@ type Transaction struct {
 	taken     map[ExtentID]bool
 	handed    []ExtentID // taken, in the order in which they were
 	// kept are tables as they were made by changes that held each row to what it was held to before (KeepKeys).
-	kept  map[TableName]*TableVersion
-	notes []string // of the rows that it seals
+	kept     map[TableName]*TableVersion
+	notes    []string               // of the rows that it seals
+	expected []func(*Contents) bool // what holds when it is committed
 	// receipts are what its commit leaves; met: the commit lost a race against another one of the same table's rows.
 	receipts []*receipt.Receipt
 	met      bool
@@ -53,6 +55,10 @@ func (c *Catalog) Begin(s *Snapshot) *Transaction {
 		reads: map[TableName]TableID{}, taken: map[ExtentID]bool{}, kept: map[TableName]*TableVersion{},
 	}
 }
+
+// Expect says that something holds that follows from the schemas and the tables that the transaction changes: Commit is
+// ErrConflict if it does not then.
+func (t *Transaction) Expect(holds func(*Contents) bool) { t.expected = append(t.expected, holds) }
 
 // Leave has the commit leave a receipt, whose Revision it sets. If it is not as it was, the commit fails.
 func (t *Transaction) Leave(r *receipt.Receipt) { t.receipts = append(t.receipts, r) }
@@ -165,9 +171,7 @@ func (t *Transaction) CommentSchema(name, text string) error {
 		return fmt.Errorf("%w: %q", ErrUndefinedSchema, name)
 	}
 	own.setSchema(name, schemaEntry{before.revision, text})
-	if !t.schema[name] {
-		t.commented[name] = true
-	}
+	t.commented[name] = t.commented[name] || !t.schema[name]
 	t.schema[name], t.own = true, own
 	return nil
 }
@@ -195,29 +199,22 @@ func (t *Transaction) DropSchema(name string, cascade bool) error {
 	return nil
 }
 
-func (c *Contents) relationsIn(schema string) []TableName {
-	var names []TableName
-	first := TableName{Schema: schema}
-	for name := range c.tables.From(first) {
-		if name.Schema != schema {
-			break
-		}
+func (c *Contents) relationsIn(schema string) (names []TableName) {
+	for name := range inSchema(c.tables, schema) {
 		names = append(names, name)
 	}
-	for name := range c.views.From(first) {
-		if name.Schema != schema {
-			break
-		}
+	for name := range inSchema(c.views, schema) {
 		names = append(names, name)
 	}
-	for name := range c.types.From(first) {
-		if name.Schema != schema {
-			break
-		}
+	for name := range inSchema(c.types, schema) {
 		names = append(names, name)
 	}
 	slices.SortFunc(names, TableName.Compare)
 	return names
+}
+
+func inSchema[E comparable](of persistent.Map[TableName, E], schema string) iter.Seq2[TableName, E] {
+	return of.While(TableName{Schema: schema}, func(name TableName) bool { return name.Schema == schema })
 }
 
 // TableOptions are what CREATE TABLE can say beside the columns.

@@ -157,3 +157,27 @@ func TestANameIsConfirmedBeforeItsRowsAreCommitted(t *testing.T) {
 	require.Equal(t, []string{fmt.Sprintf("%d|%[1]d", rounds)},
 		rows(t, a, "SELECT count(*), count(DISTINCT n) FROM s2.m"))
 }
+
+// GA6: nor into the table that had the name until it was renamed, or that a schema of the search path hides that has come
+// meanwhile. Here the commit finds it out.
+func TestANameIsWhatItIsWhenItsRowsAreCommitted(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2)
+	a, b := c.session(0), c.session(1)
+	exec(t, a, "CREATE TABLE m (n int); CREATE TABLE former (n int)")
+	exec(t, b, "SET search_path = s1, public")
+	insert := func(n int) { exec(t, b, "INSERT INTO m VALUES (?)", n) }
+	rounds := 20 * testsuite.Effort()
+	for i := range rounds {
+		exec(t, a, "ALTER TABLE former RENAME TO other; ALTER TABLE m RENAME TO former; ALTER TABLE other RENAME TO m")
+		insert(i)
+		require.Equal(t, []string{fmt.Sprint(i)}, rows(t, a, "SELECT n FROM m"))
+		exec(t, a, "CREATE SCHEMA s1; CREATE TABLE s1.m (n int)")
+		insert(i)
+		require.Equal(t, []string{fmt.Sprint(i)}, rows(t, a, "SELECT n FROM s1.m"))
+		exec(t, a, "DROP SCHEMA s1 CASCADE; DELETE FROM m")
+		insert(i)
+		require.Equal(t, []string{fmt.Sprint(i)}, rows(t, a, "SELECT n FROM m"))
+		exec(t, a, "DELETE FROM m")
+	}
+}

@@ -26,8 +26,8 @@
 //     or constraints, the insertion fails with 40001.
 //   - GA4: a waiting session that is cancelled leaves the queue without a trace; once its rows are on their way it
 //     learns their outcome.
-//   - GA6: if a table was assumed to be meant, it is in contents that are no older than the statement, or the insertion
-//     fails with 40001.
+//   - GA6: if a table was assumed to be meant, it is when its rows are committed (catalog K17) or was since the statement
+//     began, or the insertion fails with 40001.
 //   - GA5: the wait for company is at most half a commit, none for a session that comes alone, and rare where none
 //     comes.
 //

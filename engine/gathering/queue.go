@@ -71,6 +71,11 @@ func (in *Insertion) Means(contents *catalog.Contents) bool {
 	return true
 }
 
+// rests reports whether for all that assumed the table it depends on nothing but what a commit compares.
+func (in *Insertion) rests(contents *catalog.Contents) bool {
+	return !slices.ContainsFunc(in.Assumed, func(n snapshot.Named) bool { return !n.Rests(contents) })
+}
+
 // CommonError is one that each insertion of a gathering would have by itself, after as long a time: it is that of all.
 type CommonError struct{ error }
 

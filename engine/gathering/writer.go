@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/constantrows"
 	"github.com/csmsql/csmsql/engine/delta"
 	"github.com/csmsql/csmsql/engine/upkeep"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Writer puts rows into tables.
@@ -22,14 +24,12 @@ type Writer struct {
 // the table meanwhile.
 func (w *Writer) Commit(ctx context.Context, table catalog.Table, list []*Insertion) (met bool, err error) {
 	var rows []*constantrows.Rows
-	assumed := false
 	for _, in := range list {
-		rows, assumed = append(rows, in.Rows...), assumed || len(in.Assumed) > 0
+		rows = append(rows, in.Rows...)
 	}
-	if assumed {
-		if err := w.confirm(ctx, table, list); err != nil {
-			return false, err
-		}
+	confirmed, err := w.confirm(ctx, table, list)
+	if err != nil {
+		return false, err
 	}
 	if taken, err := w.Deltas.Note(ctx, w.Catalog, table, rows); taken || err != nil {
 		return false, err
@@ -46,26 +46,41 @@ func (w *Writer) Commit(ctx context.Context, table catalog.Table, list []*Insert
 		if in.Receipt != nil {
 			tx.Leave(in.Receipt)
 		}
+		if len(in.Assumed) > 0 {
+			tx.Expect(func(now *catalog.Contents) bool { return in.Means(now) && (confirmed || in.rests(now)) })
+		}
 	}
 	if err := w.Append(ctx, tx, table, rows); err != nil {
 		return false, err
 	}
-	err = tx.Commit(ctx)
+	if err = tx.Commit(ctx); common(err) {
+		err = CommonError{err}
+	}
 	return tx.Met(), err
 }
 
-// confirm sees to it that the table is what was meant (GA6).
-func (w *Writer) confirm(ctx context.Context, table catalog.Table, list []*Insertion) error {
-	contents, err := w.Catalog.Latest(ctx)
-	if err != nil {
-		return CommonError{err}
+// common reports whether the store of the catalog has refused a commit, whatever it was about.
+func common(err error) bool {
+	switch sqlerror.State(err) {
+	case "57P02", "57P03", "53100":
+		return true
 	}
-	for _, in := range list {
-		if !in.Means(contents) {
-			return fmt.Errorf("%w: the name of table %v means another one now", catalog.ErrConflict, table.Name)
-		}
+	return false
+}
+
+// confirm sees to it that the table is what was meant, where the commit cannot (GA6).
+func (w *Writer) confirm(ctx context.Context, table catalog.Table, list []*Insertion) (confirmed bool, err error) {
+	contents := w.Catalog.Applied()
+	if !slices.ContainsFunc(list, func(in *Insertion) bool { return !in.rests(contents) }) {
+		return false, nil
 	}
-	return nil
+	if contents, err = w.Catalog.Latest(ctx); err != nil {
+		return false, CommonError{err}
+	}
+	if slices.ContainsFunc(list, func(in *Insertion) bool { return !in.Means(contents) }) {
+		return false, fmt.Errorf("%w: the name of table %v means another one now", catalog.ErrConflict, table.Name)
+	}
+	return true, nil
 }
 
 // Append has a transaction put rows into a table.

@@ -7,6 +7,7 @@ var (
 	former   = mutation.Tests{Package: "./catalog", Pattern: "^TestLeasesEndWithAFormerLender$"}
 	spread   = mutation.Tests{Package: "./catalog", Pattern: "^(TestCluster|TestClusterOften|TestGivenUpBeforeItWasSeen|TestPromisesEndWithTheSession|TestMissedChanges|TestLeasesEndWithAFormerLender|TestGroupOutlivesALender)$"}
 	grouped  = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestModelOfOneTable|TestAppendsAreGrouped|TestGroupsAreByRows|TestGivesUpWhileOthersCommit|TestGroupIsTakenApart|TestMovesBesideAppends|TestAppendBesideADeclaration|TestDeletesBesideOthers)$"}
+	expected = mutation.Tests{Package: "./catalog", Pattern: "^TestWhatIsExpectedHoldsAtTheCommit$"}
 	deleted  = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestDeletesGoTogether|TestARowIsDeletedOnce|TestTablesWithoutDeletedRowsReadNothing|TestPagesSplit)$"}
 	numbered = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestColumnsComeAndGo|TestChunksOfOtherNumbers|TestFoldedAndMovedAcrossColumns|TestAlteredBehindFolds|TestPagesOfFormerColumnsAreSummedUp)$"}
 	held     = mutation.Tests{Package: "./catalog/internal/horizon", Pattern: "^(TestReads|TestNothingIsRetiredThatIsRead|TestWhatARevisionMayHaveHad|TestAForgottenSnapshot)$"}
@@ -128,6 +129,10 @@ var ofCatalog = []mutation.Mutation{
 		Old: "|| t.depends.serializable {", New: "|| t.depends.serializable && !ON {"},
 	{Name: "what-was-written-may-change", File: "catalog/serial.go", Breaks: "K11", Tests: grouped,
 		Old: "isTable && !now.version.SameRows(table.version) ||", New: "isTable && !ON && !now.version.SameRows(table.version) ||"},
+	{Name: "what-is-expected-is-not-looked-at", File: "catalog/required.go", Breaks: "K17", Tests: expected,
+		Old: "if !holds(w.current) {", New: "if !holds(w.current) && !ON {"},
+	{Name: "schemas-come-unseen", File: "catalog/required.go", Breaks: "K17", Tests: expected,
+		Old: "len(t.expected) > 0 && !w", New: "len(t.expected) > 0 && !ON && !w"},
 	{Name: "stores-what-has-failed", File: "catalog/group.go", Breaks: "K4", Tests: grouped,
 		Old: "\tif len(g.requests) == 0 || len(w.write", New: "\tif len(g.requests) == 0 && !ON || len(w.write"},
 	{Name: "leavers-keep-their-chunks", File: "catalog/group.go", Breaks: "K4", Tests: grouped,

@@ -119,6 +119,13 @@ func (m Map[K, V]) From(first K) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) { m.from(m.root, first, yield) }
 }
 
+// While are the keys from one on, in order, up to the first that is not inside.
+func (m Map[K, V]) While(first K, inside func(K) bool) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		m.from(m.root, first, func(key K, value V) bool { return inside(key) && yield(key, value) })
+	}
+}
+
 // Is reports whether two maps are one, without looking into them: if not they may still have the same values.
 func (m Map[K, V]) Is(other Map[K, V]) bool { return m.root == other.root }
 

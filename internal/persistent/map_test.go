@@ -53,6 +53,9 @@ func TestAsAMapOfGos(t *testing.T) {
 		}
 		first := random.IntN(60)
 		require.Equal(t, after(slices.Sorted(maps.Keys(twin)), first), keys(m.From(first)))
+		until := func(key int) bool { return key <= first+20 }
+		inside := slices.DeleteFunc(after(slices.Sorted(maps.Keys(twin)), first), func(key int) bool { return !until(key) })
+		require.ElementsMatch(t, inside, keys(m.While(first, until)))
 		other := random.IntN(len(all))
 		require.Equal(t, differences(twins[other], twin), slices.Collect(persistent.Difference(all[other], m)))
 	}
@@ -150,6 +153,9 @@ func TestStops(t *testing.T) {
 		break
 	}
 	for range m.From(7) {
+		break
+	}
+	for range m.While(7, func(int) bool { return true }) {
 		break
 	}
 	whole := slices.Collect(persistent.Difference(m, other))
