@@ -124,12 +124,22 @@ func (p *Proposal) hold(ctx context.Context) error {
 			}
 		}
 		if p.Check != nil {
-			if err := p.Check(ctx, batch); err != nil {
+			if err := p.check(ctx, batch); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// check holds proposed rows, which lie as DuckDB gave them, to the table's checks.
+func (p *Proposal) check(ctx context.Context, batch arrow.RecordBatch) error {
+	laid, err := ingest.LayOut(ctx, batch, p.Rule.table.Columns, duckdb.Outside)
+	if err != nil {
+		return err
+	}
+	defer laid.Release()
+	return p.Check(ctx, laid)
 }
 
 // look finds the rows of the table that have the keys of proposed ones.

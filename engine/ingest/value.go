@@ -13,18 +13,9 @@ func Value(ctx context.Context, batch arrow.RecordBatch, f arrow.Field, limits [
 	if err != nil {
 		return nil, err
 	}
-	f.Nullable = true
-	if codes, err := coded(fit, arrow.NewSchema([]arrow.Field{f}, nil)); err != nil {
-		fit.Release()
-		return nil, err
-	} else if codes != nil {
-		fit.Release()
-		fit = codes
-	}
 	defer fit.Release()
-	w := NewWriter(Target{Schema: arrow.NewSchema([]arrow.Field{f}, nil)})
-	w.pending, w.rows = []arrow.RecordBatch{fit}, fit.NumRows()
-	laid, err := w.encodeIn(ctx, memory.DefaultAllocator, func() error { return nil })
+	f.Nullable = true
+	laid, err := LayOut(ctx, fit, arrow.NewSchema([]arrow.Field{f}, nil), memory.DefaultAllocator)
 	if err != nil {
 		return nil, err
 	}
@@ -32,4 +23,21 @@ func Value(ctx context.Context, batch arrow.RecordBatch, f arrow.Field, limits [
 	value := laid.Column(0)
 	value.Retain()
 	return value, nil
+}
+
+// LayOut is a batch in the layout that a chunk would have it in, in some memory. The schema says which columns those are,
+// as Target.Schema does. The caller releases the result.
+func LayOut(ctx context.Context, batch arrow.RecordBatch, schema *arrow.Schema,
+	mem memory.Allocator) (arrow.RecordBatch, error) {
+	codes, err := coded(batch, schema)
+	if err != nil {
+		return nil, err
+	}
+	if codes != nil {
+		defer codes.Release()
+		batch = codes
+	}
+	w := NewWriter(Target{Schema: schema})
+	w.pending, w.rows = []arrow.RecordBatch{batch}, batch.NumRows()
+	return w.encodeIn(ctx, mem, func() error { return nil })
 }
