@@ -24,12 +24,18 @@ import (
 //	                                                                                         COMMIT has succeeded
 //
 // It is asked of the very rows that were written and not of the table: values may be random, and a delete has none left.
-// They are batches of DuckDB's, in C memory, so that no byte is copied; a table's rows that were not hit go with them in
-// batches of 2,048, and what is kept is charged to the session.
+// They are batches of DuckDB's, not copied, with rows that were not hit; what is kept is charged to the session.
 
 // describeReturning plans the list over no rows, to see what is wrong with it and what it gives.
 func (st *Statement) describeReturning(ctx context.Context, r *rewrite.Returning, version *catalog.TableVersion, v *snapshot.View) error {
-	columns := func(query string) (*arrow.Schema, error) { return st.session.putsOut(ctx, v, query) }
+	columns := func(query string) (*arrow.Schema, error) { // as tables would have them
+		plan, err := st.session.planDuck(ctx, dialect.SourceOf(query), v)
+		if err != nil {
+			return nil, err
+		}
+		defer plan.close()
+		return plan.Duck.Stored(true)
+	}
 	said, err := r.Read(version.Table(), columns)
 	if err != nil {
 		return r.Place(err, st.parsed.Text)
@@ -41,13 +47,10 @@ func (st *Statement) describeReturning(ctx context.Context, r *rewrite.Returning
 	if err != nil {
 		return r.PlaceQuery(err, st.parsed.Text)
 	}
-	st.schema, st.returning = plan.schema, r
+	st.schema, st.returning, st.origins = plan.schema, r, st.session.originsReturned(r, version, v)
 	defer plan.close()
-	if r.Result, err = plan.Duck.Stored(true); err != nil {
-		return err
-	}
-	st.origins = st.session.originsReturned(r, version, v)
-	return nil
+	r.Result, err = plan.Duck.Stored(true)
+	return err
 }
 
 // originsReturned finds which of the returned columns are the table's.
@@ -60,12 +63,11 @@ func (s *Session) originsReturned(
 
 // returned asks for the list of the rows that were kept. The caller releases what it keeps, nothing with an error.
 func (st *Statement) returned(ctx context.Context, v *snapshot.View, written *retained.Batches, columns *arrow.Schema) (*retained.Batches, error) {
-	out := st.session.keeper()
+	s, out := st.session, st.session.keeper()
 	if len(written.List) == 0 {
 		return out, nil
 	}
-	s := st.session
-	number := s.conn.Register(written.Scan(rewrite.Raw(written.List[0].Schema(), columns)))
+	number := s.conn.Register(written.Scan(st.returning.Raw(written.List[0].Schema(), columns)))
 	defer s.conn.Forget(number)
 	plan, err := s.planDuck(ctx, dialect.SourceOf(st.returning.Kept(columns, duckdb.ScanCall(number))), v)
 	if err != nil {
@@ -80,11 +82,10 @@ func (st *Statement) returned(ctx context.Context, v *snapshot.View, written *re
 		return out, dialect.WithoutPosition(err)
 	}
 	defer rows.Close()
-	if err := out.Drain(ctx, rows.Next); err != nil {
+	if err = out.Drain(ctx, rows.Next); err != nil {
 		out.Release()
-		return out, dialect.WithoutPosition(err)
 	}
-	return out, nil
+	return out, dialect.WithoutPosition(err)
 }
 
 // keeper keeps batches for the session.
@@ -92,8 +93,7 @@ func (s *Session) keeper() *retained.Batches { return retained.For(s.account) }
 
 // keptRows gives what was kept as the statement's rows.
 func keptRows(k *retained.Batches, schema *arrow.Schema, tag string, affected int64) *Rows {
-	rows := &Rows{schema: schema, tag: func(int64) string { return tag }, affected: affected}
-	rows.fetch = k.Again()
+	rows := &Rows{schema: schema, tag: func(int64) string { return tag }, affected: affected, fetch: k.Again()}
 	rows.onClose(k.Release)
 	return rows
 }

@@ -104,6 +104,7 @@ func (r *Reader) labelled(columns *arrow.Schema) (*arrow.Schema, error) {
 
 // Column is Columns of one.
 func (r *Reader) Column(c statement.Column) (arrow.Field, error) {
+	c.Type = r.called(c.Type)
 	if t, err := r.domain(c); err != nil {
 		return arrow.Field{}, err
 	} else if t != nil {
@@ -141,6 +142,23 @@ func (r *Reader) Column(c statement.Column) (arrow.Field, error) {
 		return f, nil
 	}
 	return r.WithDefault(f, c, name)
+}
+
+// called is the name of a type as texts for DuckDB have it. A user's type is called so already, unless only DuckDB reads
+// the statement: one with a STRUCT or a UNION in it.
+func (r *Reader) called(name string) string {
+	const before, after = "SELECT CAST(NULL AS ", "\n)"
+	if !r.View.Contents.HasTypes() {
+		return name
+	}
+	text := before + name + after
+	if tree := dialect.TreeOf(text); tree != nil {
+		text, made, err := typing.NameTypes(text, tree, namedtype.Finder(r.View, nil))
+		if made != nil && err == nil {
+			return strings.TrimSuffix(strings.TrimPrefix(text, before), after)
+		}
+	}
+	return name
 }
 
 // WithDefault is a field of the type of this name with the default of a definition.

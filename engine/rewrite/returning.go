@@ -155,12 +155,19 @@ func ofItsType(column string, f arrow.Field) string {
 	return column
 }
 
-// Raw is how rows of a table that were kept as results show them are to be scanned: as the table has them.
-func Raw(rows, columns *arrow.Schema) *arrow.Schema {
+// Raw is how rows of a table that were kept as results show them are to be scanned: as the table has them, and the
+// entries beside it.
+func (r *Returning) Raw(rows, columns *arrow.Schema) *arrow.Schema {
 	fields := rows.Fields()
 	for i, f := range fields {
 		if at := columns.FieldIndices(f.Name); len(at) > 0 && normal.IsOpaque(columns.Field(at[0])) {
 			fields[i] = columns.Field(at[0])
+		}
+	}
+	_, others := r.besides("")
+	for i, f := range others {
+		if at := columns.NumFields() + i; at < len(fields) && normal.IsOpaque(f) {
+			fields[at].Type, fields[at].Metadata = f.Type, f.Metadata
 		}
 	}
 	return arrow.NewSchema(fields, nil)
