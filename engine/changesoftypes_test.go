@@ -141,3 +141,27 @@ func (w *waysOfChange) refused(ordered bool) {
 	}
 	require.Equal(w.t, before, rows(w.t, w.s, w.fill.Replace("SELECT * FROM $t ORDER BY k")), w.of)
 }
+
+// A temporary table's columns take texts as other tables' do.
+func TestTextsBecomeValuesOfTemporaryTables(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	exec(t, s, "SET csm.dialect = postgres; CREATE TEMP TABLE own (k int, d date, t timetz, v timestamptz, m int[], b bytea, o boolean, x text)")
+	exec(t, s, "CREATE TABLE other AS SELECT * FROM own")
+	texts := "UPDATE %s SET k = ' 8 '; UPDATE %[1]s SET d = 'Jan 6, 2024', t = '10:00+01', v = '2024-01-03 00:00+00'; " +
+		"UPDATE %[1]s SET (m, b) = ('{1,2}', E'\\\\xff'), o = 'off', x = '{1,2}' WHERE k = 8"
+	for _, table := range []string{"own", "other"} {
+		exec(t, s, "INSERT INTO "+table+" (k) VALUES (1)")
+		exec(t, s, fmt.Sprintf(texts, table))
+	}
+	want := rows(t, s, "SELECT * FROM other")
+	require.Equal(t, []string{"8|2024-01-06"}, rows(t, s, "SELECT k, d FROM other"))
+	require.Equal(t, want, rows(t, s, "SELECT * FROM own"))
+	for _, text := range []string{"d = 'nonsense'", "k = 'x'", "k = 1, d = '2024-02-30'"} {
+		_, err := s.Exec(t.Context(), "UPDATE own SET "+text)
+		require.Error(t, err, text)
+		require.Contains(t, []string{"22007", "22008", "22P02"}, state(t, err), text)
+	}
+	fails(t, s, "42703", "UPDATE own SET nope = 'x'")
+	require.Equal(t, want, rows(t, s, "SELECT * FROM own"))
+}

@@ -148,6 +148,21 @@ func TestNamedStatementsFollowTypes(t *testing.T) {
 	fails(t, s, "26000", "EXECUTE p(3)")
 }
 
+// A text that EXECUTE gives may be a label, as one in the statement would be.
+func TestArgumentsMayBeLabels(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	exec(t, s, "SET csm.dialect = postgres; CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE TABLE t (m mood, s text)")
+	exec(t, s, "INSERT INTO t VALUES ('ok', 'x'), ('sad', 'y')")
+	exec(t, s, "PREPARE one AS SELECT s FROM t WHERE m = $1; PREPARE several AS SELECT count(*) FROM t WHERE m IN ($1, 'sad')")
+	exec(t, s, "PREPARE change AS UPDATE t SET m = $1 WHERE s = $2 RETURNING m; PREPARE texts AS SELECT pg_typeof($1), $1 || s FROM t ORDER BY s")
+	require.Equal(t, []string{"x"}, rows(t, s, "EXECUTE one ('ok')"))
+	require.Equal(t, []string{"2"}, rows(t, s, "EXECUTE several ('ok')"))
+	require.Equal(t, []string{"sad"}, rows(t, s, "EXECUTE change ('sad', 'x')"))
+	require.Equal(t, []string{"text|1x", "text|1y"}, rows(t, s, "EXECUTE texts ('1')"))
+	fails(t, s, "22P02", "EXECUTE one ('none')")
+}
+
 // The columns of temporary tables and views have types for PostgreSQL's meaning of a text, too.
 func TestTypesOfTemporaryTables(t *testing.T) {
 	t.Parallel()

@@ -87,6 +87,8 @@ func (x *Execution) Values() (values []string, asked []int, list []string, err e
 		switch {
 		case a.number && known && integerTypes[n.OIDs[i]] && i >= n.Declared && n.FromSQL, a.constant && !known:
 			values[i] = "(" + expression + ")" // a bare constant is what chunks are pruned by
+		case a.text && n.OIDs[i] == relation.OIDText && i >= n.Declared && n.FromSQL:
+			values[i] = "(" + expression + ")" // it may stand for a label
 		case known && (a.null || a.text && n.OIDs[i] == relation.OIDText || a.number && integerTypes[n.OIDs[i]]):
 			values[i] = cast
 		case known:

@@ -225,6 +225,8 @@ func Text(conn *duckdb.Connection, text string, of any) (string, edit.List, erro
 	switch head := of.(type) {
 	case *statement.Insert:
 		return insertion(conn, text, head)
+	case *statement.Update:
+		return update(conn, text, head)
 	case *statement.Private:
 		return dropped(text, head)
 	}

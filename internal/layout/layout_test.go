@@ -79,7 +79,7 @@ var allowed = map[string][]string{
 	"engine/order":         {"engine/reader", "catalog", "exec/plan"},
 	"engine/zonemap":       {"engine/account", "engine/reader", "catalog", "exec/plan"},
 	"engine/lookup":        {"catalog"},
-	"engine/temporary":     {"engine/conform", "engine/planned", "engine/cast", "engine/snapshot", "exec/duckdb", "sql/dialect", "sql/lex", "sql/pgcatalog", "sql/statement"},
+	"engine/temporary":     {"engine/conform", "engine/ingest", "engine/planned", "engine/cast", "engine/snapshot", "exec/duckdb", "sql/dialect", "sql/lex", "sql/literal", "sql/pgcatalog", "sql/statement"},
 	"engine/retained":      {"engine/account", "engine/conform", "exec/duckdb"},
 	"engine/prepared":      {"engine/account", "engine/cast", "engine/outcome", "engine/relation", "engine/revalidation", "exec/duckdb", "sql/dialect", "sql/pgcatalog", "sql/statement", "sql/typing"},
 	"engine/revalidation":  {"engine/function", "engine/relation", "engine/snapshot"},
