@@ -13,12 +13,13 @@
 //	workers  short statements and TPC-H:      a node with workers against one without
 //	cancel   statements that are cancelled:   how long they go on, in either of those nodes
 //	writes   one-row INSERTs, durable:        csmsql serve, on file and on shm, against PostgreSQL
+//	changes  COPY, UPDATE, DELETE, durable:    csmsql serve, on file, against PostgreSQL
 //	growth   what statements take:            with 10, 1,000 and 10,000 tables, and chunks, against the fewest
 //	         what they send:                  in clusters of 3, 8 and 16 nodes, against the fewest
 //
 // Run is the way in. What belongs in a process of its own (the nodes, the readers) is this program again: it starts
 // itself with arguments that Child knows, exchanges JSON with the child over its standard input and output, and ends it
-// with itself. egress, workers, cancel and writes serve with the command “csmsql serve” itself.
+// with itself. egress, workers, cancel, writes and changes serve with the command “csmsql serve” itself.
 //
 // Words: a *side* is one of the things that are compared, a *run* times every side once (or a cheap one several times),
 // a *goal* is a figure that the README claims with its limit.

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/csmsql/csmsql/bench/mixed"
 )
 
 // egressRows by 16 columns are the table of egress.
@@ -68,6 +71,37 @@ func egress(ctx context.Context, o Options) (_ *Report, err error) {
 		return nil, err
 	}
 	return egressReport(o, postgres.version, drained, times, asked), nil
+}
+
+// loadMixed makes the table of a side.
+func loadMixed(ctx context.Context, s *server, rows int64) error {
+	conn, err := pgx.Connect(ctx, s.conninfo)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, mixed.Definition()); err != nil {
+		return err
+	}
+	from, to := io.Pipe()
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		_ = to.CloseWithError(mixed.Write(to, rows)) // the reader gets the error; closing never fails
+	}()
+	tag, err := conn.PgConn().CopyFrom(ctx, from, "COPY mixed FROM STDIN")
+	from.Close() // lets the writer go if it is still there
+	<-written
+	if err != nil {
+		return fmt.Errorf("COPY: %w", err)
+	}
+	if tag.RowsAffected() != rows {
+		return fmt.Errorf("COPY took %d of %d rows", tag.RowsAffected(), rows)
+	}
+	if s.afterLoad != "" {
+		_, err = conn.Exec(ctx, s.afterLoad)
+	}
+	return err
 }
 
 const drainQuery = "SELECT * FROM mixed"
@@ -181,7 +215,7 @@ func egressReport(o Options, version string, got [2]drained, times [2][]time.Dur
 		Setting: fmt.Sprintf("%d rows × %d columns (%.0f MB of messages), SELECT 1 and a row of as many by its key over"+
 			" the PostgreSQL protocol and a unix socket, against %s, medians of %d interleaved runs and of %d questions in"+
 			" blocks of %d, hash of all values %016x on both sides; csmsql may use %d threads, PostgreSQL has a process per"+
-			" connection", got[0].rows, len(mixedColumns), float64(got[1].bytes)/1e6, version, o.Runs, questions, questionBlock, got[0].hash, o.Threads),
+			" connection", got[0].rows, mixed.Columns(), float64(got[1].bytes)/1e6, version, o.Runs, questions, questionBlock, got[0].hash, o.Threads),
 		Columns: []string{"what", "csmsql", "postgresql", "ratio"},
 		Samples: map[string][]time.Duration{"all rows, csmsql": times[0], "all rows, postgresql": times[1]},
 	}

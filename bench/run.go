@@ -19,7 +19,8 @@ type Options struct {
 	Threads int
 	// Runs that the medians are taken of; 0: 5.
 	Runs int
-	// MaxRows bounds the largest table of attach, cluster, readers, egress, steps, thesis and growth; 0: the full size.
+	// MaxRows bounds the largest table of attach, cluster, readers, egress, steps, thesis, growth and changes; 0: the full
+	// size.
 	MaxRows int64
 	// Sizes is how many table sizes attach measures, each twice the one before, the last one of MaxRows rows, and into
 	// how many slices thesis divides its largest; 0: 20.
@@ -29,7 +30,7 @@ type Options struct {
 	// PostgresBin is the directory of PostgreSQL's programs (initdb, postgres); empty: the newest in
 	// /usr/lib/postgresql, or what PATH has.
 	PostgresBin string
-	// Command is the csmsql program that egress, workers, cancel and writes serve with; empty: this program.
+	// Command is the csmsql program that egress, workers, cancel, writes and changes serve with; empty: this program.
 	Command string
 
 	sabotage bool // tests: one value of our side is wrong
@@ -69,7 +70,7 @@ func (o Options) rows(full int64) int64 {
 }
 
 var benchmarks = map[string]func(context.Context, Options) (*Report, error){
-	"attach": attach, "cancel": cancel, "cluster": cluster, "egress": egress, "growth": measureGrowth,
+	"attach": attach, "cancel": cancel, "changes": changes, "cluster": cluster, "egress": egress, "growth": measureGrowth,
 	"readers": readers, "refresh": refresh, "steps": steps, "thesis": measureThesis, "tpch": tpch,
 	"workers": workers, "writes": writes,
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/csmsql/csmsql/bench/changing"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/internal/testsuite"
 )
@@ -24,7 +26,7 @@ func small(t *testing.T) Options {
 }
 
 func TestNames(t *testing.T) {
-	all := []string{"attach", "cancel", "cluster", "egress", "growth", "readers", "refresh", "steps", "thesis", "tpch", "workers", "writes"}
+	all := []string{"attach", "cancel", "changes", "cluster", "egress", "growth", "readers", "refresh", "steps", "thesis", "tpch", "workers", "writes"}
 	require.Equal(t, all, Names())
 	_, err := Run(t.Context(), "speed", Options{})
 	require.EqualError(t, err, `bench: there is no benchmark "speed"; there are `+strings.Join(all, ", "))
@@ -265,6 +267,30 @@ func TestWrites(t *testing.T) {
 	o.sabotage = true
 	_, err = Run(t.Context(), "writes", o)
 	require.ErrorContains(t, err, "csmsql file: a wrong answer")
+}
+
+// Every side takes the rows, and changes the same ones; a wrong row is found before anything is timed.
+func TestChanges(t *testing.T) {
+	o := small(t)
+	if _, err := findPostgres(""); errors.Is(err, ErrNoPostgres) {
+		t.Skip("changes is compared with PostgreSQL: " + err.Error())
+	}
+	o.MaxRows, o.Command, o.Threads = 4_000, program(t), 2
+	r, err := Run(t.Context(), "changes", o)
+	require.NoError(t, err)
+	single := 0
+	if runtime.NumCPU() > 1 {
+		single = 1
+	}
+	require.Len(t, r.Rows, 4+single)
+	require.Len(t, r.Goals, 3+single)
+	for _, side := range []string{"csmsql", "postgresql"} {
+		require.Len(t, r.Samples["UPDATE of a row by its key, "+side], changing.Singly)
+		require.Len(t, r.Samples["DELETE of a row by its key, "+side], changing.Singly)
+	}
+	o.sabotage = true
+	_, err = Run(t.Context(), "changes", o)
+	require.ErrorContains(t, err, "a wrong answer: csmsql has rows of")
 }
 
 // Both nodes are asked everything, and have to be right.

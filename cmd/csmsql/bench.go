@@ -52,9 +52,9 @@ itself and leaves nothing behind. A goal that is missed is printed as missed, an
 	flags.IntSliceVar(&o.Queries, "queries", nil, "`numbers` of the queries that tpch, refresh, cluster, workers and cancel ask, as in 18,22 (default: all)")
 	flags.IntVar(&o.Runs, "runs", 5, "`runs` of each side that the medians are taken of")
 	flags.IntVar(&o.Threads, "threads", 0, "`threads` of queries on every side, of cluster in every node (default: one per CPU; cluster: 1)")
-	flags.Int64Var(&o.MaxRows, "max-rows", 0, "bound on the `rows` of the largest table of attach, cluster, readers, egress, steps, thesis and growth (default: full size)")
+	flags.Int64Var(&o.MaxRows, "max-rows", 0, "bound on the `rows` of the largest table of attach, cluster, readers, egress, steps, thesis, growth and changes (default: full size)")
 	flags.IntVar(&o.Sizes, "sizes", 20, "`number` of table sizes that attach measures, and of slices of thesis' Figure 5.1")
-	flags.StringVar(&o.PostgresBin, "postgres-bin", "", "`directory` of initdb and postgres, the peer of egress and writes (default: found)")
+	flags.StringVar(&o.PostgresBin, "postgres-bin", "", "`directory` of initdb and postgres, the peer of egress, writes and changes (default: found)")
 	return c
 }
 
@@ -62,9 +62,9 @@ itself and leaves nothing behind. A goal that is missed is printed as missed, an
 var benchFlags = map[string][]string{
 	"sf":           {"tpch", "refresh", "cluster", "workers", "cancel"},
 	"queries":      {"tpch", "refresh", "cluster", "workers", "cancel"},
-	"max-rows":     {"attach", "cluster", "readers", "egress", "steps", "thesis", "growth"},
+	"max-rows":     {"attach", "cluster", "readers", "egress", "steps", "thesis", "growth", "changes"},
 	"sizes":        {"attach", "thesis"},
-	"postgres-bin": {"egress", "writes"},
+	"postgres-bin": {"egress", "writes", "changes"},
 }
 
 // checkBench refuses values that no benchmark takes, and flags that none of the named benchmarks has.

@@ -1,20 +1,28 @@
-package bench
+// Package mixed is a table of every common type, whose rows are the same for everyone who asks for as many.
+//
+//	Write ─ rows in COPY's text format ─► a file, or COPY mixed FROM STDIN ─► the table (Definition) of a side
+//
+// # Locks
+//
+// It has none.
+//
+// # What it does not do
+//
+// It connects to nothing, and measures nothing.
+package mixed
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
-// mixedColumns are the columns of egress' table: what a business keeps, of every common type.
-var mixedColumns = []struct {
+// columns are what a business keeps.
+var columns = []struct {
 	name, kind string
 	// value appends the text of row i's value, \N for NULL.
 	value func(text []byte, i int64, r *rand.Rand) []byte
@@ -86,14 +94,14 @@ func sentence(t []byte, r *rand.Rand) []byte {
 	return t
 }
 
-// writeMixed writes the rows in COPY's text format, the same for every side.
-func writeMixed(w io.Writer, rows int64) error {
+// Write writes so many rows in COPY's text format. Their ids, the first column, are from 0 on.
+func Write(w io.Writer, rows int64) error {
 	r := rand.New(rand.NewPCG(16, 1_000_000))
 	buffered := bufio.NewWriterSize(w, 1<<18)
 	var line []byte
 	for i := range rows {
 		line = line[:0]
-		for k, c := range mixedColumns {
+		for k, c := range columns {
 			if k > 0 {
 				line = append(line, '\t')
 			}
@@ -106,37 +114,14 @@ func writeMixed(w io.Writer, rows int64) error {
 	return buffered.Flush()
 }
 
-// loadMixed makes the table of a side.
-func loadMixed(ctx context.Context, s *server, rows int64) error {
-	conn, err := pgx.Connect(ctx, s.conninfo)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	definitions := make([]string, len(mixedColumns))
-	for i, c := range mixedColumns {
+// Definition makes the table.
+func Definition() string {
+	definitions := make([]string, len(columns))
+	for i, c := range columns {
 		definitions[i] = c.name + " " + c.kind
 	}
-	if _, err := conn.Exec(ctx, "CREATE TABLE mixed ("+strings.Join(definitions, ", ")+")"); err != nil {
-		return err
-	}
-	from, to := io.Pipe()
-	written := make(chan struct{})
-	go func() {
-		defer close(written)
-		_ = to.CloseWithError(writeMixed(to, rows)) // the reader gets the error; closing never fails
-	}()
-	tag, err := conn.PgConn().CopyFrom(ctx, from, "COPY mixed FROM STDIN")
-	from.Close() // lets the writer go if it is still there
-	<-written
-	if err != nil {
-		return fmt.Errorf("COPY: %w", err)
-	}
-	if tag.RowsAffected() != rows {
-		return fmt.Errorf("COPY took %d of %d rows", tag.RowsAffected(), rows)
-	}
-	if s.afterLoad != "" {
-		_, err = conn.Exec(ctx, s.afterLoad)
-	}
-	return err
+	return "CREATE TABLE mixed (" + strings.Join(definitions, ", ") + ")"
 }
+
+// Columns is how many the table has.
+func Columns() int { return len(columns) }

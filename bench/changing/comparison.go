@@ -1,0 +1,115 @@
+package changing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Singly is how many rows are changed, and deleted, by statements of their own.
+const Singly = 300
+
+// block is how many of them a side gets in a row.
+const block = 20
+
+// Comparison has sides do the same, in turn. The first two are compared; others only copy.
+type Comparison struct {
+	Sides   []*Side
+	File    string // of rows
+	Rows    int64
+	Runs    int
+	Say     func(format string, args ...any)
+	Corrupt bool // the first side gets a wrong row; for tests
+}
+
+// Copies copies the file to each side in turn, and gives the times of each; what is there then must be equal. The first
+// run is not timed.
+func (c *Comparison) Copies(ctx context.Context) (times [][]time.Duration, err error) {
+	times = make([][]time.Duration, len(c.Sides))
+	for run := range c.Runs + 1 {
+		c.Say("COPY, run %d of %d", run, c.Runs)
+		for k := range c.Sides {
+			i := (k + run) % len(c.Sides) // which side goes first changes
+			took, err := c.Sides[i].Copy(ctx, c.File, c.Rows)
+			if err != nil {
+				return nil, err
+			}
+			if run > 0 {
+				times[i] = append(times[i], took)
+			}
+		}
+		if run == 0 && c.Corrupt {
+			err = c.Sides[0].corrupt(ctx)
+		}
+		if err = errors.Join(err, c.same(ctx, c.Sides)); err != nil {
+			return nil, err
+		}
+	}
+	return times, nil
+}
+
+// same is an error unless the tables of sides have the same sum.
+func (c *Comparison) same(ctx context.Context, sides []*Side) error {
+	var first string
+	for i, s := range sides {
+		sum, err := s.Sum(ctx)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			first = sum
+		} else if sum != first {
+			return fmt.Errorf("a wrong answer: %s has rows of %s, %s of %s", sides[0].Name, first, s.Name, sum)
+		}
+	}
+	return nil
+}
+
+// Changes changes rows of the first two sides, and reports how long each statement took: of a single row, or of many. What
+// is there then must be equal.
+func (c *Comparison) Changes(ctx context.Context, report func(what string, single bool, ours, theirs []time.Duration)) error {
+	sides := c.Sides[:2]
+	for _, s := range sides {
+		if err := s.Keyed(ctx); err != nil {
+			return err
+		}
+	}
+	key := func(n int64) int64 { return (n*7919 + 1) % c.Rows }
+	for _, step := range []struct {
+		what  string
+		times int
+		do    func(s *Side, n int64) (time.Duration, error)
+	}{
+		{"UPDATE of a row by its key", Singly, func(s *Side, n int64) (time.Duration, error) { return s.Update(ctx, key(n)) }},
+		{"UPDATE of 1 %", c.Runs, func(s *Side, n int64) (time.Duration, error) {
+			return s.UpdateSome(ctx, n%100, (c.Rows-n%100+99)/100)
+		}},
+		{"DELETE of a row by its key", Singly, func(s *Side, n int64) (time.Duration, error) { return s.Delete(ctx, key(n)) }},
+	} {
+		c.Say("%s", step.what)
+		single := step.times == Singly
+		in := 1
+		if single {
+			in = block
+		}
+		var times [2][]time.Duration
+		for first := 0; first < step.times; first += in {
+			for k := range sides {
+				i := (k + first/in) % 2
+				for n := first; n < min(first+in, step.times); n++ {
+					took, err := step.do(sides[i], int64(n))
+					if err != nil {
+						return err
+					}
+					times[i] = append(times[i], took)
+				}
+			}
+		}
+		if err := c.same(ctx, sides); err != nil {
+			return fmt.Errorf("%s: %w", step.what, err)
+		}
+		report(step.what, single, times[0], times[1])
+	}
+	return nil
+}
