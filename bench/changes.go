@@ -16,12 +16,12 @@ import (
 // changesRows by 16 columns are the table of changes.
 const changesRows = 1_000_000
 
-// changes measures how a table is loaded and its rows are changed over the PostgreSQL protocol: COPY FROM STDIN of the
-// same file, UPDATE and DELETE of a row by its key, prepared, and UPDATE of one row of a hundred, each durable when it is
+// changes measures how a table is loaded and its rows are changed over the PostgreSQL protocol: COPY FROM STDIN of one
+// file, UPDATE and DELETE of a row by its key, prepared, and UPDATE of one row of a hundred, each durable when it is
 // acknowledged.
 //
-//	       ┌─ unix socket ─► csmsql serve --fabric file                 (all threads)
-//	file ──┼─ unix socket ─► csmsql serve --fabric file --threads 1     (COPY only, where there are two processors)
+//	       ┌─ unix socket ─► csmsql serve --fabric file
+//	file ──┼─ unix socket ─► the same with --threads 1: COPY only, where there are two processors
 //	       └─ unix socket ─► PostgreSQL with its defaults, but max_wal_size=4GB
 //
 // All sides must have the same sum of all rows: when they are loaded, and when they were changed.
@@ -44,10 +44,12 @@ func changes(ctx context.Context, o Options) (_ *Report, err error) {
 		return nil, err
 	}
 	r := &Report{
-		Name: "changes", Columns: []string{"what", "csmsql", "postgresql", "ratio"}, Samples: map[string][]time.Duration{},
-		Setting: fmt.Sprintf("%d rows × %d columns over unix sockets, against %s with its defaults but max_wal_size=4GB; medians of %d"+
-			" interleaved runs of COPY and of an UPDATE of one row of a hundred, of %d rows changed and deleted by their keys;"+
-			" csmsql on --fabric file with %d threads", rows, mixed.Columns(), servers[1].version, o.Runs, changing.Singly, o.Threads),
+		Name: "changes", Columns: []string{"what", "csmsql", "postgresql", "ratio"},
+		Samples: map[string][]time.Duration{},
+		Setting: fmt.Sprintf("%d rows × %d columns over unix sockets, against %s with its defaults but max_wal_size=4GB;"+
+			" medians of %d interleaved runs of COPY and of an UPDATE of one row of a hundred, of %d rows changed and"+
+			" deleted by their keys; csmsql on --fabric file with %d threads",
+			rows, mixed.Columns(), servers[1].version, o.Runs, changing.Singly, o.Threads),
 	}
 	c := &changing.Comparison{Sides: sides, File: file, Rows: rows, Runs: o.Runs, Say: o.say, Corrupt: o.sabotage}
 	copied, err := c.Copies(ctx)
@@ -78,8 +80,8 @@ func changes(ctx context.Context, o Options) (_ *Report, err error) {
 	return r, nil
 }
 
-// startChanged starts the sides: csmsql, PostgreSQL, and csmsql with one thread. Those that were started are given on an
-// error, too.
+// startChanged starts the sides: csmsql, PostgreSQL, and csmsql with one thread. Those that were started are given on
+// an error, too.
 func startChanged(ctx context.Context, o Options) (sides []*changing.Side, servers []*server, err error) {
 	start := []func() (*server, error){
 		func() (*server, error) { return startCsmsql(ctx, o, "--fabric", "file") },

@@ -19,8 +19,8 @@ type Options struct {
 	Threads int
 	// Runs that the medians are taken of; 0: 5.
 	Runs int
-	// MaxRows bounds the largest table of attach, cluster, readers, egress, steps, thesis, growth and changes; 0: the full
-	// size.
+	// MaxRows bounds the largest table of attach, cluster, readers, egress, steps, thesis, growth and changes; 0: the
+	// full size.
 	MaxRows int64
 	// Sizes is how many table sizes attach measures, each twice the one before, the last one of MaxRows rows, and into
 	// how many slices thesis divides its largest; 0: 20.
@@ -70,7 +70,8 @@ func (o Options) rows(full int64) int64 {
 }
 
 var benchmarks = map[string]func(context.Context, Options) (*Report, error){
-	"attach": attach, "cancel": cancel, "changes": changes, "cluster": cluster, "egress": egress, "growth": measureGrowth,
+	"attach": attach, "cancel": cancel, "changes": changes, "cluster": cluster, "egress": egress,
+	"growth":  measureGrowth,
 	"readers": readers, "refresh": refresh, "steps": steps, "thesis": measureThesis, "tpch": tpch,
 	"workers": workers, "writes": writes,
 }

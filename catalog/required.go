@@ -39,8 +39,8 @@ func (c *Contents) HasRows(ctx context.Context, of *TableVersion, rows map[int]*
 	return diverged(err)
 }
 
-// compareExpected makes the commit fail if what a transaction expects does not hold (K17). The store compares the schemas
-// with what is current now, as it does the tables whose rows are changed; if they have changed it is looked at again.
+// compareExpected makes the commit fail if what a transaction expects does not hold (K17). The store compares the
+// schemas with what is current now, as it does the tables whose rows are changed: then it is looked at again.
 func (w *commit) compareExpected(t *Transaction) error {
 	for _, holds := range t.expected {
 		if !holds(w.current) {

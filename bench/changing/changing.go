@@ -15,7 +15,8 @@ const (
 	update = "UPDATE mixed SET price = price + 1, status = 'changed' WHERE id = $1"
 	remove = "DELETE FROM mixed WHERE id = $1"
 	some   = "UPDATE mixed SET price = price + 1 WHERE id % 100 = $1"
-	sum    = "SELECT concat_ws(' ', count(*), sum(id), sum(price), sum(customer), sum(line), count(remark), count(referrer)," +
+	sum    = "SELECT concat_ws(' ', count(*), sum(id), sum(price), sum(customer), sum(line), count(remark)," +
+		" count(referrer)," +
 		" sum(length(remark)), min(shipped), max(changed AT TIME ZONE 'UTC'), max(name), min(mode)," +
 		" count(*) FILTER (WHERE status = 'changed'), count(*) FILTER (WHERE paid)) FROM mixed"
 )

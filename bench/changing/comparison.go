@@ -66,9 +66,11 @@ func (c *Comparison) same(ctx context.Context, sides []*Side) error {
 	return nil
 }
 
-// Changes changes rows of the first two sides, and reports how long each statement took: of a single row, or of many. What
-// is there then must be equal.
-func (c *Comparison) Changes(ctx context.Context, report func(what string, single bool, ours, theirs []time.Duration)) error {
+// Report is called with how long the statements of a kind took, of a single row each or of many.
+type Report func(what string, single bool, ours, theirs []time.Duration)
+
+// Changes changes rows of the first two sides, and reports how long that took. What is there then must be equal.
+func (c *Comparison) Changes(ctx context.Context, report Report) error {
 	sides := c.Sides[:2]
 	for _, s := range sides {
 		if err := s.Keyed(ctx); err != nil {
@@ -81,11 +83,15 @@ func (c *Comparison) Changes(ctx context.Context, report func(what string, singl
 		times int
 		do    func(s *Side, n int64) (time.Duration, error)
 	}{
-		{"UPDATE of a row by its key", Singly, func(s *Side, n int64) (time.Duration, error) { return s.Update(ctx, key(n)) }},
+		{"UPDATE of a row by its key", Singly, func(s *Side, n int64) (time.Duration, error) {
+			return s.Update(ctx, key(n))
+		}},
 		{"UPDATE of 1 %", c.Runs, func(s *Side, n int64) (time.Duration, error) {
 			return s.UpdateSome(ctx, n%100, (c.Rows-n%100+99)/100)
 		}},
-		{"DELETE of a row by its key", Singly, func(s *Side, n int64) (time.Duration, error) { return s.Delete(ctx, key(n)) }},
+		{"DELETE of a row by its key", Singly, func(s *Side, n int64) (time.Duration, error) {
+			return s.Delete(ctx, key(n))
+		}},
 	} {
 		c.Say("%s", step.what)
 		single := step.times == Singly

@@ -1,6 +1,6 @@
 // Package changing has sides take a table by COPY and change its rows, one after the other and by the same statements.
 //
-//	file of rows ─► Side.Copy ─► a table ─► Keyed ─► Update, Delete (a row by its key), UpdateSome ─► Sum: equal on all sides
+//	file ─► Side.Copy ─► a table ─► Keyed ─► Update, Delete (of a row), UpdateSome ─► Sum: equal on all sides
 //
 // # Words
 //

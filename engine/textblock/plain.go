@@ -1,6 +1,7 @@
 package textblock
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 	"time"
@@ -50,8 +51,11 @@ func converterOf(f arrow.Field) converter {
 	case *arrow.Date32Type:
 		return fixed(t, arrow.Date32Traits.CastFromBytes, date)
 	case *arrow.TimestampType:
-		if name == "TIMESTAMP" {
+		switch {
+		case name == "TIMESTAMP":
 			return fixed(t, arrow.TimestampTraits.CastFromBytes, timestamp)
+		case t.TimeZone != "" && t.Unit == arrow.Microsecond:
+			return fixed(t, arrow.TimestampTraits.CastFromBytes, moment)
 		}
 	case *arrow.Int8Type:
 		return fixed(t, arrow.Int8Traits.CastFromBytes, integer[int8])
@@ -279,28 +283,31 @@ func single(text []byte) (float32, bool) {
 
 func double(text []byte) (float64, bool) { return float(text, 64) }
 
-// floatMost is how many characters a plain number with a point has at most: fewer digits than make the last bit a
-// matter of how they are rounded, and none that is too large or too small for a number of 32 bits.
-const floatMost = 15
+// floatMost is how many characters a plain number with a point has at most: DuckDB rounds all of them as Go does, but
+// there are hardly any longer ones.
+const floatMost = 32
 
 func float(text []byte, bits int) (float64, bool) {
 	digits, _ := sign(text)
 	if len(digits) == 0 || len(digits) > floatMost || digits[0]-'0' > 9 || digits[len(digits)-1]-'0' > 9 {
 		return 0, false
 	}
-	points := 0
-	for _, b := range digits {
-		if b == '.' {
+	points, exponent, zero := 0, 0, true
+	for i, b := range digits {
+		switch {
+		case b-'0' <= 9:
+			zero = zero && (b == '0' || exponent > 0)
+		case b == '.' && points == 0 && exponent == 0:
 			points++
-		} else if b-'0' > 9 {
+		case (b == 'e' || b == 'E') && exponent == 0 && digits[i-1]-'0' <= 9:
+			exponent = i
+		case (b == '-' || b == '+') && exponent > 0 && i == exponent+1:
+		default:
 			return 0, false
 		}
 	}
-	if points > 1 {
-		return 0, false
-	}
 	value, err := strconv.ParseFloat(string(text), bits)
-	return value, err == nil
+	return value, err == nil && (value != 0 || zero) // what is too small is no zero
 }
 
 const secondsPerDay = 24 * 60 * 60
@@ -361,4 +368,27 @@ func timestamp(text []byte) (arrow.Timestamp, bool) {
 		}
 	}
 	return arrow.Timestamp((int64(days)*secondsPerDay+hour*3600+minute*60+second)*1_000_000 + micros), true
+}
+
+// moment reads 2020-01-31 10:20:30+01, also with minutes: a timestamp with the offset of its time zone.
+func moment(text []byte) (arrow.Timestamp, bool) {
+	at := bytes.LastIndexAny(text, "+-")
+	if at < len(time.DateTime) {
+		return 0, false
+	}
+	zone, minute, ofMinute := text[at+1:], int64(0), true
+	if len(zone) == len("01:30") && zone[2] == ':' {
+		minute, ofMinute = number(zone[3:])
+		zone = zone[:2]
+	}
+	hour, ofHour := number(zone)
+	local, plain := timestamp(text[:at])
+	if !plain || !ofHour || !ofMinute || len(zone) != 2 || hour > 14 || minute > 59 {
+		return 0, false
+	}
+	offset := arrow.Timestamp((hour*60 + minute) * 60 * 1_000_000)
+	if text[at] == '-' {
+		offset = -offset
+	}
+	return local - offset, true
 }

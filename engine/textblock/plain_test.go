@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -25,8 +28,8 @@ var types = []struct {
 	{"SMALLINT", arrow.PrimitiveTypes.Int16, []string{"-", "32", "7", "6", "8", "0", "+"}},
 	{"INTEGER", arrow.PrimitiveTypes.Int32, []string{"-", "2147", "4836", "47", "48", "0", "_"}},
 	{"BIGINT", arrow.PrimitiveTypes.Int64, []string{"-", "92233720368", "5477", "5807", "5808", "0", "1"}},
-	{"FLOAT", arrow.PrimitiveTypes.Float32, []string{"-", "1", ".", "0000", "33333", "9999999", "16777217", "e", "5"}},
-	{"DOUBLE", arrow.PrimitiveTypes.Float64, []string{"-", "1", ".", "0000", "33333", "9999999", "16777217", "e", "5"}},
+	{"FLOAT", arrow.PrimitiveTypes.Float32, []string{"-", "1", ".", "0000", "33333", "9999999", "16777217", "e", "E+", "5", "38", "-45", "308"}},
+	{"DOUBLE", arrow.PrimitiveTypes.Float64, []string{"-", "1", ".", "0000", "33333", "9999999", "16777217", "e", "E+", "5", "38", "-45", "308"}},
 	{"DECIMAL(5,2)", &arrow.Decimal64Type{Precision: 5, Scale: 2}, []string{"-", "0", "1", "99", "999", ".", "00", "5", "e", " "}},
 	{"DECIMAL(2,2)", &arrow.Decimal64Type{Precision: 2, Scale: 2}, []string{"-", "0.1", "0.05", "0", "5", "."}},
 	{"DECIMAL(18,0)", &arrow.Decimal64Type{Precision: 18}, []string{"-", "0", "123456789", ".", "9"}},
@@ -34,6 +37,8 @@ var types = []struct {
 	{"DATE", arrow.FixedWidthTypes.Date32, []string{"2024", "-", "02", "29", "1900", "0000", "0001", "12", "31", "1", "9999"}},
 	{"TIMESTAMP", &arrow.TimestampType{Unit: arrow.Microsecond}, []string{
 		"2024-02-29", "1969-12-31", " ", " ", ":", "23", "59", "60", "00", ".", "123", "4567", "+01", "23:59:59", "00:00:00"}},
+	{"TIMESTAMPTZ", arrow.FixedWidthTypes.Timestamp_us, []string{
+		"2024-02-29", "1969-12-31", " ", " ", ":", "23", "00", ".", "123", "+01", "-05:30", "+00", "-14", "+15", ":60", "23:59:59", "00:00:00"}},
 	{"BOOLEAN", arrow.FixedWidthTypes.Boolean, []string{"t", "rue", "f", "alse", "T", "1", "yes"}},
 	{"VARCHAR", arrow.BinaryTypes.String, []string{"a", "ü", " ", "", "NULL", "\x00"}},
 }
@@ -72,12 +77,25 @@ func TestPlainTextsAreWhatDuckDBReads(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				texts[strings.Join(rapid.SliceOfN(rapid.SampledFrom(of.pieces), 0, 8).Draw(t, "text"), "")] = true
 			})
-			if of.name == "DATE" || of.name == "TIMESTAMP" {
+			if of.name == "DATE" || strings.HasPrefix(of.name, "TIMESTAMP") {
 				for year := 1; year < 10000; year += 7 {
 					text := fmt.Sprintf("%04d-%02d-%02d", year, 1+year%13, 1+year%32)
-					if of.name == "TIMESTAMP" {
+					if of.name != "DATE" {
 						text += fmt.Sprintf(" %02d:%02d:%02d.%0*d", year%25, year%61, (year/2)%61, 1+year%6, year%10)
 					}
+					if of.name == "TIMESTAMPTZ" {
+						text += fmt.Sprintf("%c%02d", "+-"[year%2], year%16)
+						if year%3 == 0 {
+							text += fmt.Sprintf(":%02d", year%61)
+						}
+					}
+					texts[text] = true
+				}
+			}
+			if of.name == "DOUBLE" || of.name == "FLOAT" {
+				r := rand.New(rand.NewPCG(5, 6))
+				for range 20_000 {
+					text := strconv.FormatFloat(r.NormFloat64()*math.Pow(10, float64(r.IntN(30)-15)), "gfe"[r.IntN(3)], r.IntN(20)-1, 64)
 					texts[text] = true
 				}
 			}
@@ -136,13 +154,13 @@ func TestMarkedTypesAreNotPlain(t *testing.T) {
 	json := arrow.MetadataFrom(map[string]string{"ARROW:extension:name": "arrow.json"})
 	require.Nil(t, converterOf(arrow.Field{Type: arrow.BinaryTypes.String, Metadata: json}))
 	require.NotNil(t, converterOf(arrow.Field{Type: arrow.BinaryTypes.String}))
-	require.Nil(t, converterOf(arrow.Field{Type: &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}}))
+	require.Nil(t, converterOf(arrow.Field{Type: &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}}))
 	require.Nil(t, converterOf(arrow.Field{Type: arrow.FixedWidthTypes.Timestamp_s}))
 }
 
 // FuzzPlain: no text makes a converter panic.
 func FuzzPlain(f *testing.F) {
-	for _, text := range []string{"", "-", "1.5", "2020-01-31", "2020-01-31 10:20:30.5", "-0.00", "t", "99999999999999999999"} {
+	for _, text := range []string{"", "-", "1.5", "2020-01-31", "2020-01-31 10:20:30.5", "-0.00", "1e-400", "2020-01-31 10:20:30+01:30", "t", "99999999999999999999"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
