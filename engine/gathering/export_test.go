@@ -24,3 +24,6 @@ const (
 	Timeout = 30 * time.Second
 	Tick    = time.Millisecond
 )
+
+// IsCommon reports whether each insertion would have an error of a commit.
+func IsCommon(err error) bool { return common(err) }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/constantrows"
 	"github.com/csmsql/csmsql/engine/gathering"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -139,6 +140,17 @@ func TestACommonErrorIsOfAll(t *testing.T) {
 	s.goOn <- gathering.Common(errFull)
 	for _, o := range others {
 		require.ErrorIs(t, <-o, errFull)
+	}
+}
+
+// What the catalog's store refuses is refused for all; what goes together with something else, or what a lender says, is not.
+func TestWhichErrorsOfCommitsAreCommon(t *testing.T) {
+	for _, err := range []error{catalog.ErrNotCommitted, catalog.ErrDiskFull, catalog.ErrBehind, catalog.ErrFenced} {
+		require.True(t, gathering.IsCommon(fmt.Errorf("commit: %w", err)), err)
+	}
+	starting := &noderpc.Error{State: "57P03", Message: "node b starts"}
+	for _, err := range []error{nil, errFull, catalog.ErrConflict, catalog.ErrLenderGone, starting} {
+		require.False(t, gathering.IsCommon(err), err)
 	}
 }
 

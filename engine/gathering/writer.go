@@ -2,11 +2,13 @@ package gathering
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/constantrows"
 	"github.com/csmsql/csmsql/engine/delta"
 	"github.com/csmsql/csmsql/engine/upkeep"
@@ -59,8 +61,12 @@ func (w *Writer) Commit(ctx context.Context, table catalog.Table, list []*Insert
 	return tx.Met(), err
 }
 
-// common reports whether the store of the catalog has refused a commit, whatever it was about.
+// common reports whether the store of the catalog has refused a commit, whatever it was about. What a lender says is no
+// such error: other rows may go to another one.
 func common(err error) bool {
+	if lender := (*noderpc.Error)(nil); errors.As(err, &lender) {
+		return false
+	}
 	switch sqlerror.State(err) {
 	case "57P02", "57P03", "53100":
 		return true

@@ -62,7 +62,7 @@ var allowed = map[string][]string{
 	"engine/cast":          {"engine/calling", "engine/columntype", "engine/ingest", "catalog/descriptor", "exec/duckdb", "sql/dialect", "sql/literal", "sql/statement"},
 	"engine/constantrows":  {"engine/cast", "engine/columntype", "engine/ingest", "engine/sequence", "exec/duckdb", "sql/statement"},
 	"engine/delta":         {"engine/constantrows", "engine/ingest", "engine/lookup", "engine/placement", "catalog"},
-	"engine/gathering":     {"engine/constantrows", "engine/delta", "engine/snapshot", "engine/upkeep", "catalog"},
+	"engine/gathering":     {"engine/constantrows", "engine/delta", "engine/snapshot", "engine/upkeep", "catalog", "cluster/noderpc"},
 	"engine/collector":     {"engine/constantrows", "engine/delta", "engine/gathering", "engine/member", "engine/snapshot", "engine/upkeep", "catalog", "cluster/noderpc"},
 	"engine/files":         {"engine/cast", "engine/columntype", "engine/compressed", "engine/conform", "engine/ingest", "engine/ipcframe", "engine/textblock", "catalog", "cluster/noderpc", "exec/duckdb", "sql/dialect", "sql/literal", "sql/statement"},
 	"engine/textblock":     {"engine/columntype", "exec/duckdb", "sql/dialect", "sql/literal"},
