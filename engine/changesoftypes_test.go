@@ -165,3 +165,18 @@ func TestTextsBecomeValuesOfTemporaryTables(t *testing.T) {
 	fails(t, s, "42703", "UPDATE own SET nope = 'x'")
 	require.Equal(t, want, rows(t, s, "SELECT * FROM own"))
 }
+
+// What can be no key is called by its name in SQL.
+func TestTypesThatAreNoKeysAreCalledByTheirNames(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	for of, shown := range map[string]string{"int[]": "integer[]", "timetz": "time with time zone", "interval": "interval",
+		"STRUCT(a int)": `struct("a" integer)`, "hugeint": "hugeint"} {
+		exec(t, s, fmt.Sprintf("CREATE OR REPLACE TABLE t (v %s)", of))
+		for _, text := range []string{"CREATE INDEX ON t (v)", "ALTER TABLE t ADD UNIQUE (v)", "CREATE TABLE u (v " + of + " PRIMARY KEY)"} {
+			_, err := s.Exec(t.Context(), text)
+			require.ErrorContains(t, err, `of column "v" is not supported: its type is `+shown, text)
+			require.Equal(t, "0A000", state(t, err))
+		}
+	}
+}

@@ -17,7 +17,6 @@ import (
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/exec/duckdb"
-	"github.com/csmsql/csmsql/exec/duckdb/normal"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -128,7 +127,7 @@ func (a *alteration) setType(ctx context.Context, c *column, action statement.Ac
 	for _, k := range a.checks {
 		if k.Unique() && slices.Contains(k.Columns, c.Name) && ingest.CanHash(f) != nil {
 			return sqlerror.New("0A000", "%s of column %q is not supported: its type is %s",
-				k.Words(), c.Name, normal.TypeName(f))
+				k.Words(), c.Name, columntype.Shown(f))
 		}
 	}
 	name, err := columntype.SQL(f)

@@ -90,6 +90,15 @@ var plainTypes = map[arrow.Type]string{
 	arrow.INTERVAL_MONTH_DAY_NANO: "INTERVAL", arrow.INTERVAL_MONTHS: "INTERVAL", arrow.INTERVAL_DAY_TIME: "INTERVAL", arrow.DURATION: "INTERVAL",
 }
 
+// Shown is the type of a column as errors show it.
+func Shown(f arrow.Field) string {
+	name, err := SQL(f)
+	if err != nil {
+		return normal.TypeName(f)
+	}
+	return strings.ToLower(name)
+}
+
 func timestampType(t *arrow.TimestampType) string {
 	if t.TimeZone != "" {
 		return "TIMESTAMP WITH TIME ZONE"

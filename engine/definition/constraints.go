@@ -20,7 +20,6 @@ import (
 	"github.com/csmsql/csmsql/engine/namedtype"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
-	"github.com/csmsql/csmsql/exec/duckdb/normal"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -249,7 +248,7 @@ func keepable(k constraint.Constraint, schema *arrow.Schema) error {
 	for _, name := range k.Columns {
 		if f := schema.Field(ingest.Index(schema, name)); ingest.CanHash(f) != nil {
 			return sqlerror.New("0A000", "%s of column %q is not supported: its type is %s",
-				k.Words(), f.Name, normal.TypeName(f))
+				k.Words(), f.Name, columntype.Shown(f))
 		}
 	}
 	return nil

@@ -9,10 +9,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/snapshot"
-	"github.com/csmsql/csmsql/exec/duckdb/normal"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -265,7 +265,7 @@ func kind(f arrow.Field) string {
 func fits(f arrow.Field, class, words string) *sqlerror.Error {
 	if ingest.CanHash(f) != nil {
 		return sqlerror.New("0A000", "%s of column %q is not supported: its type is %s",
-			words, f.Name, normal.TypeName(f))
+			words, f.Name, columntype.Shown(f))
 	}
 	if class == "" {
 		return nil

@@ -125,7 +125,7 @@ var allowed = map[string][]string{
 	"engine/filter":        {"exec/duckdb", "exec/plan"},
 	"engine/compressed":    {},
 	"engine/constraint":    {"engine/calling", "catalog"},
-	"engine/index":         {"engine/constraint", "engine/ingest", "engine/snapshot", "catalog", "exec/duckdb", "sql/statement"},
+	"engine/index":         {"engine/columntype", "engine/constraint", "engine/ingest", "engine/snapshot", "catalog", "exec/duckdb", "sql/statement"},
 	"engine/placement":     {},
 	"engine/calling":       {"catalog"},
 	"engine/materialized":  {"engine/calling", "catalog"},
