@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/csmsql/csmsql/bench/cancelled"
+	"github.com/csmsql/csmsql/bench/serving"
 )
 
 // cancelGoal is how long after a cancel, or after its statement_timeout, a statement may end.
@@ -54,8 +55,8 @@ func cancel(ctx context.Context, o Options) (_ *Report, err error) {
 	}
 	for i, node := range nodes {
 		side := []string{"without workers", "with workers"}[i]
-		if err := node.cancelAll(ctx, o, side, cases, r); err != nil {
-			return nil, fmt.Errorf("%s: %w", node.name, err)
+		if err := cancelAll(ctx, node, o, side, cases, r); err != nil {
+			return nil, fmt.Errorf("%s: %w", node.Name, err)
 		}
 	}
 	if _, err := nodes.checkTPCH(ctx, o, asked); err != nil {
@@ -75,13 +76,14 @@ func firstOfKinds(cases []cancelled.Statement) (first []cancelled.Statement) {
 }
 
 // cancelAll ends each statement of a node o.Runs times in either way.
-func (s *server) cancelAll(ctx context.Context, o Options, side string, cases []cancelled.Statement, r *Report) error {
+func cancelAll(ctx context.Context, s *serving.Server, o Options, side string,
+	cases []cancelled.Statement, r *Report) error {
 	for _, sql := range cancelled.Tables {
-		if err := s.exec(ctx, sql); err != nil {
+		if err := s.Exec(ctx, sql); err != nil {
 			return err
 		}
 	}
-	before, err := s.sums(ctx)
+	before, err := cancelledSums(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -89,7 +91,7 @@ func (s *server) cancelAll(ctx context.Context, o Options, side string, cases []
 	var kinds []string
 	for _, c := range cases {
 		o.say("%s: %s", side, c.Name)
-		delays, err := s.cancelOne(ctx, o, c)
+		delays, err := cancelOne(ctx, s, o, c)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.Name, err)
 		}
@@ -106,11 +108,11 @@ func (s *server) cancelAll(ctx context.Context, o Options, side string, cases []
 		}
 	}
 	if o.sabotage {
-		if err := s.exec(ctx, "INSERT INTO cancelled VALUES (1, 'a')"); err != nil {
+		if err := s.Exec(ctx, "INSERT INTO cancelled VALUES (1, 'a')"); err != nil {
 			return err
 		}
 	}
-	after, err := s.sums(ctx)
+	after, err := cancelledSums(ctx, s)
 	if err == nil && before != after {
 		err = fmt.Errorf("statements that were cancelled left something behind: %s became %s", before, after)
 	}
@@ -127,9 +129,9 @@ func (r *Report) delays(what string, d []time.Duration) {
 	r.Rows = append(r.Rows, []any{what, len(d), percentile(d, 50), percentile(d, 99), slices.Max(d)})
 }
 
-// sums show whether the tables are as they were.
-func (s *server) sums(ctx context.Context) (string, error) {
-	conn, err := pgconn.Connect(ctx, s.conninfo)
+// cancelledSums show whether the tables are as they were.
+func cancelledSums(ctx context.Context, s *serving.Server) (string, error) {
+	conn, err := pgconn.Connect(ctx, s.Conninfo)
 	if err != nil {
 		return "", err
 	}
@@ -140,14 +142,15 @@ func (s *server) sums(ctx context.Context) (string, error) {
 
 // cancelOne gives how long a statement went on each time. One that is over before is asked again, and left out if it
 // always is.
-func (s *server) cancelOne(ctx context.Context, o Options, c cancelled.Statement) (delays []time.Duration, err error) {
-	conn, err := pgconn.Connect(ctx, s.conninfo)
+func cancelOne(ctx context.Context, s *serving.Server, o Options,
+	c cancelled.Statement) (delays []time.Duration, err error) {
+	conn, err := pgconn.Connect(ctx, s.Conninfo)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	if c.Held != "" {
-		holder, err := pgconn.Connect(ctx, s.conninfo)
+		holder, err := pgconn.Connect(ctx, s.Conninfo)
 		if err != nil {
 			return nil, err
 		}

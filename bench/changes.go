@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/bench/changing"
 	"github.com/csmsql/csmsql/bench/mixed"
+	"github.com/csmsql/csmsql/bench/serving"
 )
 
 // changesRows by 16 columns are the table of changes.
@@ -32,14 +33,14 @@ func changes(ctx context.Context, o Options) (_ *Report, err error) {
 			s.Close(context.WithoutCancel(ctx))
 		}
 		for _, s := range servers {
-			err = errors.Join(err, s.close())
+			err = errors.Join(err, s.Close())
 		}
 	}()
 	if err != nil {
 		return nil, err
 	}
 	rows := o.rows(changesRows)
-	file := filepath.Join(servers[0].directories[0], "rows")
+	file := filepath.Join(servers[0].Directories[0], "rows")
 	if err := writeRows(file, rows); err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func changes(ctx context.Context, o Options) (_ *Report, err error) {
 		Setting: fmt.Sprintf("%d rows × %d columns over unix sockets, against %s with its defaults but max_wal_size=4GB;"+
 			" medians of %d interleaved runs of COPY and of an UPDATE of one row of a hundred, of %d rows changed and"+
 			" deleted by their keys; csmsql on --fabric file with %d threads",
-			rows, mixed.Columns(), servers[1].version, o.Runs, changing.Singly, o.Threads),
+			rows, mixed.Columns(), servers[1].Version, o.Runs, changing.Singly, o.Threads),
 	}
 	c := &changing.Comparison{Sides: sides, File: file, Rows: rows, Runs: o.Runs, Say: o.say, Corrupt: o.sabotage}
 	copied, err := c.Copies(ctx)
@@ -82,28 +83,28 @@ func changes(ctx context.Context, o Options) (_ *Report, err error) {
 
 // startChanged starts the sides: csmsql, PostgreSQL, and csmsql with one thread. Those that were started are given on
 // an error, too.
-func startChanged(ctx context.Context, o Options) (sides []*changing.Side, servers []*server, err error) {
-	start := []func() (*server, error){
-		func() (*server, error) { return startCsmsql(ctx, o, "--fabric", "file") },
-		func() (*server, error) { return startPostgres(ctx, o.PostgresBin, "max_wal_size=4GB") },
+func startChanged(ctx context.Context, o Options) (sides []*changing.Side, servers []*serving.Server, err error) {
+	start := []func() (*serving.Server, error){
+		func() (*serving.Server, error) { return o.product().Start(ctx, "--fabric", "file") },
+		func() (*serving.Server, error) { return serving.StartPostgres(ctx, o.PostgresBin, "max_wal_size=4GB") },
 	}
 	if o.Threads == 2 && runtime.NumCPU() >= 2 {
 		single := o
 		single.Threads = 1
-		start = append(start, func() (*server, error) { return startCsmsql(ctx, single, "--fabric", "file") })
+		start = append(start, func() (*serving.Server, error) { return single.product().Start(ctx, "--fabric", "file") })
 	}
 	for i, start := range start {
 		s, err := start()
 		if err != nil {
 			return sides, servers, err
 		}
-		side := &changing.Side{Name: s.name}
+		side := &changing.Side{Name: s.Name}
 		servers, sides = append(servers, s), append(sides, side)
 		if i == 1 {
 			side.Afterwards = "VACUUM (ANALYZE) mixed"
 		}
-		if err := side.Connect(ctx, s.conninfo); err != nil {
-			return sides, servers, fmt.Errorf("%s: %w", s.name, err)
+		if err := side.Connect(ctx, s.Conninfo); err != nil {
+			return sides, servers, fmt.Errorf("%s: %w", s.Name, err)
 		}
 	}
 	return sides, servers, nil

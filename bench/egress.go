@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/csmsql/csmsql/bench/mixed"
+	"github.com/csmsql/csmsql/bench/serving"
 )
 
 // egressRows by 16 columns are the table of egress.
@@ -29,28 +30,30 @@ func egress(ctx context.Context, o Options) (_ *Report, err error) {
 	o.say("starting PostgreSQL")
 	// The buffers are four times as large as the table: a scan of more than a quarter of them goes through a small
 	// ring.
-	postgres, err := startPostgres(ctx, o.PostgresBin, "shared_buffers=1GB", "max_wal_size=4GB")
+	postgres, err := serving.StartPostgres(ctx, o.PostgresBin, "shared_buffers=1GB", "max_wal_size=4GB")
 	if err != nil {
 		return nil, err
 	}
-	postgres.afterLoad = "VACUUM (ANALYZE, FREEZE) mixed"
-	defer func() { err = errors.Join(err, postgres.close()) }()
+	defer func() { err = errors.Join(err, postgres.Close()) }()
 	o.say("starting csmsql")
-	ours, err := startCsmsql(ctx, o)
+	ours, err := o.product().Start(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, ours.close()) }()
-	sides := []*server{ours, postgres}
+	defer func() { err = errors.Join(err, ours.Close()) }()
+	sides := []*serving.Server{ours, postgres}
 	rows := o.rows(egressRows)
 	for _, s := range sides {
-		o.say("%s: loading %d rows", s.name, rows)
+		o.say("%s: loading %d rows", s.Name, rows)
 		if err := loadMixed(ctx, s, rows); err != nil {
-			return nil, fmt.Errorf("%s: %w", s.name, err)
+			return nil, fmt.Errorf("%s: %w", s.Name, err)
 		}
 	}
+	if err := postgres.Exec(ctx, "VACUUM (ANALYZE, FREEZE) mixed"); err != nil {
+		return nil, err
+	}
 	if o.sabotage {
-		if err := ours.exec(ctx, "UPDATE mixed SET name = 'changed' WHERE id = 7"); err != nil {
+		if err := ours.Exec(ctx, "UPDATE mixed SET name = 'changed' WHERE id = 7"); err != nil {
 			return nil, err
 		}
 	}
@@ -61,8 +64,8 @@ func egress(ctx context.Context, o Options) (_ *Report, err error) {
 	for _, s := range sides {
 		filled := fmt.Sprintf("INSERT INTO keyed SELECT i, i + 1 FROM generate_series(1, %d) AS g(i)", rows)
 		for _, sql := range []string{"CREATE TABLE keyed (id bigint PRIMARY KEY, v bigint)", filled, "VACUUM keyed"} {
-			if err := s.exec(ctx, sql); err != nil {
-				return nil, fmt.Errorf("%s: %s: %w", s.name, sql, err)
+			if err := s.Exec(ctx, sql); err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", s.Name, sql, err)
 			}
 		}
 	}
@@ -70,12 +73,12 @@ func egress(ctx context.Context, o Options) (_ *Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return egressReport(o, postgres.version, drained, times, asked), nil
+	return egressReport(o, postgres.Version, drained, times, asked), nil
 }
 
 // loadMixed makes the table of a side.
-func loadMixed(ctx context.Context, s *server, rows int64) error {
-	conn, err := pgx.Connect(ctx, s.conninfo)
+func loadMixed(ctx context.Context, s *serving.Server, rows int64) error {
+	conn, err := pgx.Connect(ctx, s.Conninfo)
 	if err != nil {
 		return err
 	}
@@ -98,30 +101,29 @@ func loadMixed(ctx context.Context, s *server, rows int64) error {
 	if tag.RowsAffected() != rows {
 		return fmt.Errorf("COPY took %d of %d rows", tag.RowsAffected(), rows)
 	}
-	if s.afterLoad != "" {
-		_, err = conn.Exec(ctx, s.afterLoad)
-	}
-	return err
+	return nil
 }
 
 const drainQuery = "SELECT * FROM mixed"
 
 // measureDrain reads the whole table from both sides, first to compare what comes (B1), then for the time.
-func measureDrain(ctx context.Context, o Options, sides []*server,
+func measureDrain(ctx context.Context, o Options, sides []*serving.Server,
 	rows int64) (first [2]drained, times [2][]time.Duration, err error) {
 	var conns [2]*drain
 	for i, s := range sides {
-		if conns[i], err = newDrain(ctx, s.conninfo); err != nil {
-			return first, times, fmt.Errorf("%s: %w", s.name, err)
+		if conns[i], err = newDrain(ctx, s.Conninfo); err != nil {
+			return first, times, fmt.Errorf("%s: %w", s.Name, err)
 		}
 		defer conns[i].close()
-		o.say("%s: checking answers", s.name)
+		o.say("%s: checking answers", s.Name)
 		if first[i], err = conns[i].query(ctx, drainQuery); err != nil {
-			return first, times, fmt.Errorf("%s: %w", s.name, err)
+			return first, times, fmt.Errorf("%s: %w", s.Name, err)
 		}
 	}
 	if first[0].rows != rows || first[1].rows != rows || first[0].hash != first[1].hash {
-		return first, times, fmt.Errorf("a wrong answer: %s sends %d rows with hash %016x, %s %d with hash %016x; right are %d", sides[0].name, first[0].rows, first[0].hash, sides[1].name, first[1].rows, first[1].hash, rows)
+		return first, times, fmt.Errorf("a wrong answer: %s sends %d rows with hash %016x, %s %d with hash %016x;"+
+			" right are %d",
+			sides[0].Name, first[0].rows, first[0].hash, sides[1].Name, first[1].rows, first[1].hash, rows)
 	}
 	for run := range o.Runs {
 		o.say("all rows, run %d of %d", run+1, o.Runs)
@@ -134,7 +136,7 @@ func measureDrain(ctx context.Context, o Options, sides []*server,
 				err = fmt.Errorf("another answer than before: %d rows with hash %016x", got.rows, got.hash)
 			}
 			if err != nil {
-				return first, times, fmt.Errorf("%s: %w", sides[i].name, err)
+				return first, times, fmt.Errorf("%s: %w", sides[i].Name, err)
 			}
 		}
 	}
@@ -156,15 +158,15 @@ type asking struct {
 }
 
 // measureQuestions asks each question over one connection; keys are from 1 to rows.
-func measureQuestions(ctx context.Context, o Options, sides []*server, rows int64) ([]*asking, error) {
+func measureQuestions(ctx context.Context, o Options, sides []*serving.Server, rows int64) ([]*asking, error) {
 	protocols := []*asking{{name: "SELECT 1, simple", mode: pgx.QueryExecModeSimpleProtocol},
 		{name: "SELECT 1, prepared", mode: pgx.QueryExecModeCacheStatement},
 		{name: "a row by its key, prepared", keyed: true, mode: pgx.QueryExecModeCacheStatement}}
 	var conns [2]*pgx.Conn
 	for i, s := range sides {
-		conn, err := pgx.Connect(ctx, s.conninfo)
+		conn, err := pgx.Connect(ctx, s.Conninfo)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s.name, err)
+			return nil, fmt.Errorf("%s: %w", s.Name, err)
 		}
 		defer conn.Close(context.WithoutCancel(ctx))
 		conns[i] = conn
@@ -177,7 +179,7 @@ func measureQuestions(ctx context.Context, o Options, sides []*server, rows int6
 				for n := range int64(questionBlock) {
 					took, err := p.ask(ctx, conns[i], (n*7919+int64(block))%rows+1)
 					if err != nil {
-						return nil, fmt.Errorf("%s: %s: %w", sides[i].name, p.name, err)
+						return nil, fmt.Errorf("%s: %s: %w", sides[i].Name, p.name, err)
 					}
 					if block > 0 {
 						p.times[i] = append(p.times[i], took)

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/bench/growing"
+	"github.com/csmsql/csmsql/bench/serving"
 	"github.com/csmsql/csmsql/bench/traffic"
 )
 
 // measureNodes counts what a statement sends in a cluster of so many nodes.
 func measureNodes(ctx context.Context, o Options, size int) (steps []traffic.Step, figures []traffic.Figure, idle traffic.Figure, err error) {
 	o.say("%d nodes", size)
-	directory, err := newDirectory("")
+	directory, err := serving.Directory("")
 	if err != nil {
 		return nil, nil, idle, err
 	}

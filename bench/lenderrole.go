@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
+	"github.com/csmsql/csmsql/bench/serving"
 	"github.com/csmsql/csmsql/bench/thesis"
 	"github.com/csmsql/csmsql/catalog/descriptor"
 )
@@ -17,7 +18,7 @@ import (
 // sharedRoom is how many bytes more shared memory has room for.
 func sharedRoom() (bytes int64, err error) {
 	var s unix.Statfs_t
-	if err := unix.Statfs(sharedMemory, &s); err != nil {
+	if err := unix.Statfs(serving.SharedMemory, &s); err != nil {
 		return 0, fmt.Errorf("bench: ask for the room in /dev/shm: %w", err)
 	}
 	return int64(s.Bavail) * s.Bsize, nil
@@ -29,17 +30,17 @@ func lenderRole(ctx context.Context, args []string, talk *conversation) (err err
 	if err != nil {
 		return err
 	}
-	directory, err := newDirectory(sharedMemory)
+	directory, err := serving.Directory(serving.SharedMemory)
 	if err != nil {
 		return errors.Join(talk.answer(nil, err), err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
-	serving, stop := context.WithCancel(ctx)
+	running, stop := context.WithCancel(ctx)
 	var group errgroup.Group
 	ready := make(chan error, 1)
 	var cleaned func() thesis.Cleaned
 	group.Go(func() error {
-		err := thesis.Serve(serving, directory, capacity, func(l thesis.Lent, ask func() thesis.Cleaned) error {
+		err := thesis.Serve(running, directory, capacity, func(l thesis.Lent, ask func() thesis.Cleaned) error {
 			cleaned = ask
 			ready <- nil
 			return talk.answer(l, nil)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/csmsql/csmsql/bench/growing"
 	"github.com/csmsql/csmsql/bench/result"
+	"github.com/csmsql/csmsql/bench/serving"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
 )
@@ -60,12 +61,12 @@ func memberRole(ctx context.Context, args []string, talk *conversation) (err err
 	if err := json.Unmarshal([]byte(args[0]), &m); err != nil {
 		return err
 	}
-	data, err := newDirectory("")
+	data, err := serving.Directory("")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(data)) }()
-	region, err := newDirectory(sharedMemory)
+	region, err := serving.Directory(serving.SharedMemory)
 	if err != nil {
 		return err
 	}

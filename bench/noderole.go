@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/csmsql/csmsql/bench/serving"
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
@@ -58,7 +59,7 @@ func nodeRole(ctx context.Context, args []string, talk *conversation) (err error
 	if err != nil {
 		return err
 	}
-	dir, err := newDirectory("")
+	dir, err := serving.Directory("")
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,19 +9,15 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/csmsql/csmsql/bench/growing"
+	"github.com/csmsql/csmsql/bench/serving"
 )
 
 // childWord is the first argument of a process that a benchmark starts of its own program.
 const childWord = "bench-process"
-
-// stopGrace is how long a process may take to end in order.
-const stopGrace = 20 * time.Second
 
 // roles are what such a process can be. It answers requests until there are no more.
 var roles = map[string]func(ctx context.Context, args []string, talk *conversation) error{
@@ -118,7 +113,7 @@ type process struct {
 	stdin  io.Closer
 	out    *json.Encoder
 	in     *json.Decoder
-	errors tail
+	errors serving.Tail
 }
 
 // start starts this program again in a role and reads its first answer into hello.
@@ -138,7 +133,7 @@ func start(ctx context.Context, hello any, role string, args ...string) (*proces
 	}
 	p.stdin, p.out, p.in = stdin, json.NewEncoder(stdin), json.NewDecoder(stdout)
 	p.cmd.Stderr = &p.errors
-	p.cmd.Cancel, p.cmd.WaitDelay = stdin.Close, stopGrace
+	p.cmd.Cancel, p.cmd.WaitDelay = stdin.Close, serving.StopGrace
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.name, err)
 	}
@@ -153,7 +148,7 @@ func (p *process) pid() int { return p.cmd.Process.Pid }
 // ask sends a request and reads its answer.
 func (p *process) ask(r request, result any) error {
 	if err := p.out.Encode(r); err != nil {
-		return fmt.Errorf("%s does not listen: %w%s", p.name, err, p.errors.text())
+		return fmt.Errorf("%s does not listen: %w%s", p.name, err, p.errors.Text())
 	}
 	return p.read(result)
 }
@@ -161,7 +156,7 @@ func (p *process) ask(r request, result any) error {
 func (p *process) read(result any) error {
 	var a answer
 	if err := p.in.Decode(&a); err != nil {
-		return fmt.Errorf("%s does not answer: %w%s", p.name, err, p.errors.text())
+		return fmt.Errorf("%s does not answer: %w%s", p.name, err, p.errors.Text())
 	}
 	if a.Error != "" {
 		return fmt.Errorf("%s: %s", p.name, a.Error)
@@ -175,36 +170,10 @@ func (p *process) read(result any) error {
 // close lets the process end and waits for it.
 func (p *process) close() error {
 	_ = p.stdin.Close() // it may be closed already
-	late := time.AfterFunc(stopGrace, func() { _ = p.cmd.Process.Kill() })
+	late := time.AfterFunc(serving.StopGrace, func() { _ = p.cmd.Process.Kill() })
 	defer late.Stop()
 	if err := p.cmd.Wait(); err != nil {
-		return fmt.Errorf("%s: %w%s", p.name, err, p.errors.text())
+		return fmt.Errorf("%s: %w%s", p.name, err, p.errors.Text())
 	}
 	return nil
-}
-
-// tail keeps the end of what a process says on standard error.
-type tail struct {
-	mu   sync.Mutex // guards kept
-	kept []byte
-}
-
-const tailBytes = 4 << 10
-
-// Write implements io.Writer.
-func (t *tail) Write(data []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = append(t.kept, data...)
-	t.kept = bytes.Clone(t.kept[max(0, len(t.kept)-tailBytes):])
-	return len(data), nil
-}
-
-func (t *tail) text() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if text := strings.TrimSpace(string(t.kept)); text != "" {
-		return "\nit said: " + text
-	}
-	return ""
 }

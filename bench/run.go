@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/csmsql/csmsql/bench/serving"
 )
 
 // Options of a benchmark. The zero value is the full size that the README's figures have.
@@ -61,6 +63,11 @@ func (o Options) withDefaults() (Options, error) {
 
 func (o Options) say(format string, args ...any) { o.Progress(fmt.Sprintf(format, args...)) }
 
+// product is csmsql with these options.
+func (o Options) product() serving.Product {
+	return serving.Product{Command: o.Command, Threads: o.Threads}
+}
+
 // rows is how many rows a table has whose full size is full.
 func (o Options) rows(full int64) int64 {
 	if o.MaxRows > 0 {
@@ -96,7 +103,7 @@ func Run(ctx context.Context, name string, options Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	sweep()
+	serving.Sweep()
 	report, err := run(ctx, options)
 	if err != nil {
 		return nil, fmt.Errorf("bench %s: %w", name, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/bench/changing"
+	"github.com/csmsql/csmsql/bench/serving"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/internal/testsuite"
 )
@@ -207,7 +208,7 @@ func TestPlanning(t *testing.T) {
 
 func TestEgress(t *testing.T) {
 	o := small(t)
-	if _, err := findPostgres(""); errors.Is(err, ErrNoPostgres) {
+	if _, err := serving.FindPostgres(""); errors.Is(err, serving.ErrNoPostgres) {
 		t.Skip("egress is compared with PostgreSQL: " + err.Error())
 	}
 	o.MaxRows, o.Command = 20_000, program(t)
@@ -251,7 +252,7 @@ func TestGrowth(t *testing.T) {
 // Every number of clients inserts on every side, what was acknowledged is there, and nothing is refused.
 func TestWrites(t *testing.T) {
 	o := small(t)
-	if _, err := findPostgres(""); errors.Is(err, ErrNoPostgres) {
+	if _, err := serving.FindPostgres(""); errors.Is(err, serving.ErrNoPostgres) {
 		t.Skip("writes is compared with PostgreSQL: " + err.Error())
 	}
 	o.few, o.Command = true, program(t)
@@ -272,7 +273,7 @@ func TestWrites(t *testing.T) {
 // Every side takes the rows, and changes the same ones; a wrong row is found before anything is timed.
 func TestChanges(t *testing.T) {
 	o := small(t)
-	if _, err := findPostgres(""); errors.Is(err, ErrNoPostgres) {
+	if _, err := serving.FindPostgres(""); errors.Is(err, serving.ErrNoPostgres) {
 		t.Skip("changes is compared with PostgreSQL: " + err.Error())
 	}
 	o.MaxRows, o.Command, o.Threads = 4_000, program(t), 2
@@ -401,19 +402,4 @@ func program(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "csmsql")
 	require.NoError(t, testsuite.BuildProgram(path))
 	return path
-}
-
-func TestPostgresIsFound(t *testing.T) {
-	_, err := findPostgres(t.TempDir())
-	require.ErrorIs(t, err, ErrNoPostgres)
-	require.ErrorContains(t, err, "apt-get install")
-	dir := filepath.Join(t.TempDir(), "16", "bin")
-	require.NoError(t, os.MkdirAll(dir, 0o755))
-	for _, name := range []string{"initdb", "postgres"} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o755))
-	}
-	found, err := findPostgres(dir)
-	require.NoError(t, err)
-	require.Equal(t, dir, found)
-	require.Equal(t, 16, majorOf(dir))
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/csmsql/csmsql/bench/serving"
 	"github.com/csmsql/csmsql/bench/thesis"
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
@@ -184,7 +185,7 @@ func messageSteps(ctx context.Context, o Options, r *Report) (err error) {
 // adoptSteps makes a table in a node, ends the node, and opens the next one over its region.
 func adoptSteps(ctx context.Context, o Options, r *Report) (err error) {
 	rows := o.rows(adoptedRows)
-	directory, err := newDirectory(sharedMemory)
+	directory, err := serving.Directory(serving.SharedMemory)
 	if err != nil {
 		return err
 	}

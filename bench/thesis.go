@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/bench/chart"
+	"github.com/csmsql/csmsql/bench/serving"
 	"github.com/csmsql/csmsql/bench/thesis"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/internal/bytesize"
@@ -68,7 +69,7 @@ func (f *figures) inMemory(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	directory, err := newDirectory(sharedMemory)
+	directory, err := serving.Directory(serving.SharedMemory)
 	if err != nil {
 		return err
 	}

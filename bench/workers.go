@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/csmsql/csmsql/bench/serving"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/queries"
 )
@@ -53,7 +54,7 @@ func workers(ctx context.Context, o Options) (_ *Report, err error) {
 	}
 	defer func() { err = errors.Join(err, nodes.close()) }()
 	if o.sabotage {
-		if err := nodes[1].exec(ctx, "DELETE FROM lineitem WHERE l_orderkey = 1"); err != nil {
+		if err := nodes[1].Exec(ctx, "DELETE FROM lineitem WHERE l_orderkey = 1"); err != nil {
 			return nil, err
 		}
 	}
@@ -76,7 +77,7 @@ func workers(ctx context.Context, o Options) (_ *Report, err error) {
 }
 
 // workerNodes are a node without workers and one with some.
-type workerNodes [2]*server
+type workerNodes [2]*serving.Server
 
 func startWorkerNodes(ctx context.Context, o Options) (nodes workerNodes, err error) {
 	defer func() {
@@ -88,14 +89,14 @@ func startWorkerNodes(ctx context.Context, o Options) (nodes workerNodes, err er
 		name := fmt.Sprintf("a node with %d workers", count)
 		o.say("starting %s", name)
 		region := 256<<20 + int64(o.ScaleFactor*2*(1<<30))
-		nodes[i], err = startCsmsql(ctx, o, "--region", strconv.FormatInt(region, 10), "--workers", strconv.Itoa(count), "--memory",
-			strconv.FormatInt(workerMemory*int64(1+count), 10))
+		nodes[i], err = o.product().Start(ctx, "--region", strconv.FormatInt(region, 10),
+			"--workers", strconv.Itoa(count), "--memory", strconv.FormatInt(workerMemory*int64(1+count), 10))
 		if err != nil {
 			return nodes, err
 		}
-		nodes[i].name = name
+		nodes[i].Name = name
 		o.say("%s: generating TPC-H SF %g", name, o.ScaleFactor)
-		if err := nodes[i].loadTPCH(ctx, o.ScaleFactor); err != nil {
+		if err := loadTPCH(ctx, nodes[i], o.ScaleFactor); err != nil {
 			return nodes, fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -103,8 +104,8 @@ func startWorkerNodes(ctx context.Context, o Options) (nodes workerNodes, err er
 }
 
 // loadTPCH has a node of ours make the tables.
-func (s *server) loadTPCH(ctx context.Context, sf float64) (err error) {
-	client, err := noderpc.Dial(ctx, filepath.Join(s.directories[0], "csmsql.sock"))
+func loadTPCH(ctx context.Context, s *serving.Server, sf float64) (err error) {
+	client, err := noderpc.Dial(ctx, filepath.Join(s.Directories[0], "csmsql.sock"))
 	if err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func (s *server) loadTPCH(ctx context.Context, sf float64) (err error) {
 func (n workerNodes) close() (err error) {
 	for _, s := range n {
 		if s != nil {
-			err = errors.Join(err, s.close())
+			err = errors.Join(err, s.Close())
 		}
 	}
 	return err
@@ -131,9 +132,9 @@ func (n workerNodes) connect(ctx context.Context) (conns [2]*pgconn.PgConn, end 
 		}
 	}
 	for i, s := range n {
-		if conns[i], err = pgconn.Connect(ctx, s.conninfo); err != nil {
+		if conns[i], err = pgconn.Connect(ctx, s.Conninfo); err != nil {
 			end()
-			return conns, nil, fmt.Errorf("%s: %w", s.name, err)
+			return conns, nil, fmt.Errorf("%s: %w", s.Name, err)
 		}
 	}
 	return conns, end, nil
@@ -172,14 +173,14 @@ func (n workerNodes) checkTPCH(ctx context.Context, o Options, asked []queries.Q
 		for i, s := range n {
 			columns, rows, err := textOf(ctx, conns[i], q.SQL)
 			if err != nil {
-				return 0, fmt.Errorf("%s: query %d: %w", s.name, q.Number, err)
+				return 0, fmt.Errorf("%s: query %d: %w", s.Name, q.Number, err)
 			}
 			if !published && i == 0 {
 				want = queries.Answer{Columns: columns, Rows: rows}
 				continue
 			}
 			if err := want.Compare(columns, rows); err != nil {
-				return 0, fmt.Errorf("%s: query %d gives a wrong answer: %w", s.name, q.Number, err)
+				return 0, fmt.Errorf("%s: query %d gives a wrong answer: %w", s.Name, q.Number, err)
 			}
 			checked++
 		}
@@ -217,13 +218,13 @@ func (n workerNodes) hop(ctx context.Context, o Options, r *Report) error {
 					at := (k + block) % 2 // which side goes first changes
 					if prepared && block == 0 {
 						if _, err := conns[at].Prepare(ctx, name, h.sql, nil); err != nil {
-							return fmt.Errorf("%s: %s: %w", n[at].name, what, err)
+							return fmt.Errorf("%s: %s: %w", n[at].Name, what, err)
 						}
 					}
 					for range hopBlock {
 						took, err := hopOnce(ctx, conns[at], name, h.sql, h.want, prepared)
 						if err != nil {
-							return fmt.Errorf("%s: %s: %w", n[at].name, what, err)
+							return fmt.Errorf("%s: %s: %w", n[at].Name, what, err)
 						}
 						if block > 0 {
 							times[at] = append(times[at], took)
@@ -286,12 +287,12 @@ func (n workerNodes) timeTPCH(ctx context.Context, o Options, asked []queries.Qu
 				at := (k + run + i) % 2
 				if run == 0 {
 					if _, err := conns[at].Prepare(ctx, name, q.SQL, nil); err != nil {
-						return fmt.Errorf("%s: query %d: %w", n[at].name, q.Number, err)
+						return fmt.Errorf("%s: query %d: %w", n[at].Name, q.Number, err)
 					}
 				}
 				begin := time.Now()
 				if result := conns[at].ExecPrepared(ctx, name, nil, nil, nil).Read(); result.Err != nil {
-					return fmt.Errorf("%s: query %d: %w", n[at].name, q.Number, result.Err)
+					return fmt.Errorf("%s: query %d: %w", n[at].Name, q.Number, result.Err)
 				}
 				if run > 0 {
 					times[i][at] = append(times[i][at], time.Since(begin))

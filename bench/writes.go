@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sys/unix"
 
+	"github.com/csmsql/csmsql/bench/serving"
 	"github.com/csmsql/csmsql/bench/writing"
 	"github.com/csmsql/csmsql/internal/counted"
 )
@@ -50,7 +51,7 @@ func writes(ctx context.Context, o Options) (_ *Report, err error) {
 	sides, err := startWriters(ctx, o)
 	defer func() {
 		for _, s := range sides {
-			err = errors.Join(err, s.close())
+			err = errors.Join(err, s.Close())
 		}
 	}()
 	if err != nil {
@@ -61,9 +62,9 @@ func writes(ctx context.Context, o Options) (_ *Report, err error) {
 		return nil, err
 	}
 	for _, s := range sides {
-		o.say("%s: checking answers", s.name)
+		o.say("%s: checking answers", s.Name)
 		if err := checkWriter(ctx, o, s); err != nil {
-			return nil, fmt.Errorf("%s: %w", s.name, err)
+			return nil, fmt.Errorf("%s: %w", s.Name, err)
 		}
 	}
 	r := &Report{
@@ -72,7 +73,7 @@ func writes(ctx context.Context, o Options) (_ *Report, err error) {
 		Setting: fmt.Sprintf("one-row INSERTs a second, autocommit, prepared, into one table, over unix sockets, against %s"+
 			" with its defaults (fsync and synchronous_commit on), medians of %d interleaved runs of %v, each into an empty table;"+
 			" data on %s; csmsql may use %d threads, PostgreSQL has a process per connection",
-			postgres.version, o.Runs, o.window(), fileSystemOf(sides[0].directories[0]), o.Threads),
+			postgres.Version, o.Runs, o.window(), fileSystemOf(sides[0].Directories[0]), o.Threads),
 	}
 	refused := 0
 	for _, goal := range writeGoals {
@@ -109,10 +110,10 @@ func (o Options) window() time.Duration {
 // measureCluster is measureWriters of a cluster, after all else: its nodes would take processor time from the others.
 func measureCluster(ctx context.Context, o Options, r *Report) (rate float64, conflicts int, err error) {
 	o.say("starting csmsql in %s", counted.Of(writesNodes.nodes, "node"))
-	nodes, err := startNodes(ctx, o, writesNodes.nodes)
+	nodes, err := o.product().StartNodes(ctx, writesNodes.nodes)
 	defer func() {
 		for _, s := range slices.Backward(nodes) {
-			err = errors.Join(err, s.close())
+			err = errors.Join(err, s.Close())
 		}
 	}()
 	if err != nil {
@@ -120,15 +121,15 @@ func measureCluster(ctx context.Context, o Options, r *Report) (rate float64, co
 	}
 	first := nodes[0]
 	for _, s := range nodes[1:] {
-		first.others = append(first.others, s.conninfo)
+		first.Others = append(first.Others, s.Conninfo)
 	}
-	if err := first.exec(ctx, writing.Table); err != nil {
-		return 0, 0, fmt.Errorf("%s: %w", first.name, err)
+	if err := first.Exec(ctx, writing.Table); err != nil {
+		return 0, 0, fmt.Errorf("%s: %w", first.Name, err)
 	}
 	if err := checkWriter(ctx, o, first); err != nil {
-		return 0, 0, fmt.Errorf("%s: %w", first.name, err)
+		return 0, 0, fmt.Errorf("%s: %w", first.Name, err)
 	}
-	rates, conflicts, err := measureWriters(ctx, o, []*server{first}, writesNodes.clients, r)
+	rates, conflicts, err := measureWriters(ctx, o, []*serving.Server{first}, writesNodes.clients, r)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -136,33 +137,33 @@ func measureCluster(ctx context.Context, o Options, r *Report) (rate float64, co
 }
 
 // startWriters starts the sides, PostgreSQL last. Those that were started are given on an error, too.
-func startWriters(ctx context.Context, o Options) (sides []*server, err error) {
+func startWriters(ctx context.Context, o Options) (sides []*serving.Server, err error) {
 	for _, fabric := range []string{"file", "shm"} {
 		o.say("starting csmsql on %s", fabric)
-		s, err := startCsmsql(ctx, o, "--fabric", fabric)
+		s, err := o.product().Start(ctx, "--fabric", fabric)
 		if err != nil {
 			return sides, err
 		}
-		s.name += " " + fabric
+		s.Name += " " + fabric
 		sides = append(sides, s)
 	}
 	o.say("starting PostgreSQL")
-	postgres, err := startPostgres(ctx, o.PostgresBin)
+	postgres, err := serving.StartPostgres(ctx, o.PostgresBin)
 	if err != nil {
 		return sides, err
 	}
 	sides = append(sides, postgres)
 	for _, s := range sides {
-		if err := s.exec(ctx, writing.Table); err != nil {
-			return sides, fmt.Errorf("%s: %w", s.name, err)
+		if err := s.Exec(ctx, writing.Table); err != nil {
+			return sides, fmt.Errorf("%s: %w", s.Name, err)
 		}
 	}
 	return sides, nil
 }
 
 // keepsPromise asks PostgreSQL whether what it acknowledges is durable: it is compared with what is.
-func keepsPromise(ctx context.Context, postgres *server) error {
-	conn, err := pgx.Connect(ctx, postgres.conninfo)
+func keepsPromise(ctx context.Context, postgres *serving.Server) error {
+	conn, err := pgx.Connect(ctx, postgres.Conninfo)
 	if err != nil {
 		return err
 	}
@@ -180,13 +181,13 @@ func keepsPromise(ctx context.Context, postgres *server) error {
 }
 
 // checkWriter inserts a known set of rows by several clients and compares all of them.
-func checkWriter(ctx context.Context, o Options, s *server) error {
-	w := &writing.Load{Servers: s.servers(), Most: writesChecked}
+func checkWriter(ctx context.Context, o Options, s *serving.Server) error {
+	w := &writing.Load{Servers: s.Servers(), Most: writesChecked}
 	if err := w.Run(ctx, writesNodes.clients); err != nil {
 		return err
 	}
-	if o.sabotage && strings.HasPrefix(s.name, "csmsql") {
-		if err := s.exec(ctx, "UPDATE readings SET value = value + 1 WHERE id = 7"); err != nil {
+	if o.sabotage && strings.HasPrefix(s.Name, "csmsql") {
+		if err := s.Exec(ctx, "UPDATE readings SET value = value + 1 WHERE id = 7"); err != nil {
 			return err
 		}
 	}
@@ -195,22 +196,22 @@ func checkWriter(ctx context.Context, o Options, s *server) error {
 
 // measureWriters lets clients insert on every side in turn, and gives the median rates and how many transactions were
 // refused as conflicts.
-func measureWriters(ctx context.Context, o Options, sides []*server, clients int,
+func measureWriters(ctx context.Context, o Options, sides []*serving.Server, clients int,
 	r *Report) (rates []float64, conflicts int, err error) {
 	all := make([][]float64, len(sides))
 	for run := range o.Runs {
 		o.say("%s, run %d of %d", counted.Of(clients, "client"), run+1, o.Runs)
 		for k := range sides {
 			i := (k + run) % len(sides) // which side goes first changes
-			w := &writing.Load{Servers: sides[i].servers(), Window: o.window()}
+			w := &writing.Load{Servers: sides[i].Servers(), Window: o.window()}
 			if err := errors.Join(w.Run(ctx, clients), w.Check(ctx)); err != nil {
-				return nil, 0, fmt.Errorf("%s: %w", sides[i].name, err)
+				return nil, 0, fmt.Errorf("%s: %w", sides[i].Name, err)
 			}
 			if w.Rows() == 0 {
-				return nil, 0, fmt.Errorf("%s: %d clients inserted nothing within %v", sides[i].name, clients, w.Window)
+				return nil, 0, fmt.Errorf("%s: %d clients inserted nothing within %v", sides[i].Name, clients, w.Window)
 			}
 			all[i] = append(all[i], float64(w.Rows())/w.Took.Seconds())
-			sample := fmt.Sprintf("%s, %s, per row", counted.Of(clients, "client"), sides[i].name)
+			sample := fmt.Sprintf("%s, %s, per row", counted.Of(clients, "client"), sides[i].Name)
 			r.Samples[sample] = append(r.Samples[sample], w.Took/time.Duration(w.Rows()))
 			conflicts += w.Conflicts()
 		}

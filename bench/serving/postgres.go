@@ -1,4 +1,4 @@
-package bench
+package serving
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 // ErrNoPostgres says that there is no PostgreSQL to compare with.
 var ErrNoPostgres = errors.New("PostgreSQL's programs initdb and postgres are not there; Debian and Ubuntu have them: apt-get install postgresql-15")
 
-// findPostgres finds the directory of PostgreSQL's programs: as asked, or the newest of Debian's, or that of PATH.
-func findPostgres(asked string) (string, error) {
+// FindPostgres finds the directory of PostgreSQL's programs: as asked, or the newest of Debian's, or that of PATH.
+func FindPostgres(asked string) (string, error) {
 	if asked != "" {
 		return asked, isPostgres(asked)
 	}
@@ -53,15 +53,15 @@ func majorOf(dir string) int {
 	return major
 }
 
-// startPostgres makes a cluster of its own and starts it: as it comes, but without TCP, and with settings.
-func startPostgres(ctx context.Context, bin string, settings ...string) (_ *server, err error) {
-	s := &server{name: "PostgreSQL"}
+// StartPostgres makes a cluster of its own and starts it: as it comes, but without TCP, and with settings.
+func StartPostgres(ctx context.Context, bin string, settings ...string) (_ *Server, err error) {
+	s := &Server{Name: "PostgreSQL"}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.close())
+			err = errors.Join(err, s.Close())
 		}
 	}()
-	if bin, err = findPostgres(bin); err != nil {
+	if bin, err = FindPostgres(bin); err != nil {
 		return nil, err
 	}
 	dir, err := s.directory("")
@@ -84,9 +84,10 @@ func startPostgres(ctx context.Context, bin string, settings ...string) (_ *serv
 	}
 	s.cmd = exec.Command(filepath.Join(bin, "postgres"), args...)
 	s.cmd.Dir, s.cmd.SysProcAttr = dir, &syscall.SysProcAttr{Credential: owner}
-	s.conninfo = connectTo(dir, "postgres")
+	s.Conninfo = connectTo(dir, "postgres")
 	if version, err := exec.CommandContext(ctx, filepath.Join(bin, "postgres"), "--version").Output(); err == nil {
-		s.version = strings.NewReplacer("postgres (PostgreSQL)", "PostgreSQL").Replace(strings.TrimSpace(string(version)))
+		said := strings.TrimSpace(string(version))
+		s.Version = strings.NewReplacer("postgres (PostgreSQL)", "PostgreSQL").Replace(said)
 	}
 	return s, s.run(ctx)
 }
