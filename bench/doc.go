@@ -13,7 +13,7 @@
 //	workers  short statements and TPC-H:      a node with workers against one without
 //	cancel   statements that are cancelled:   how long they go on, in either of those nodes
 //	writes   one-row INSERTs, durable:        csmsql serve, on file and on shm, against PostgreSQL
-//	changes  COPY, UPDATE, DELETE, durable:    csmsql serve, on file, against PostgreSQL
+//	changes  COPY, rows by keys, UPDATE, DELETE: csmsql serve, on file, against PostgreSQL
 //	growth   what statements take:            with 10, 1,000 and 10,000 tables, and chunks, against the fewest
 //	         what they send:                  in clusters of 3, 8 and 16 nodes, against the fewest
 //

@@ -13,7 +13,7 @@ import (
 
 // Options of a benchmark. The zero value is the full size that the README's figures have.
 type Options struct {
-	// ScaleFactor of tpch, refresh, cluster, workers and cancel; 0: 1, of workers and cancel 0.1.
+	// ScaleFactor of tpch, refresh, changes, cluster, workers and cancel; 0: 1, of workers and cancel 0.1.
 	ScaleFactor float64
 	// Queries of tpch, refresh, cluster, workers and cancel that are asked, by number; nil: all of them.
 	Queries []int

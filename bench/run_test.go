@@ -283,12 +283,16 @@ func TestChanges(t *testing.T) {
 	if runtime.NumCPU() > 1 {
 		single = 1
 	}
-	require.Len(t, r.Rows, 4+single)
-	require.Len(t, r.Goals, 3+single)
-	for _, side := range []string{"csmsql", "postgresql"} {
-		require.Len(t, r.Samples["UPDATE of a row by its key, "+side], changing.Singly)
-		require.Len(t, r.Samples["DELETE of a row by its key, "+side], changing.Singly)
+	require.Len(t, r.Rows, 2*(4+single)+2)
+	require.Len(t, r.Goals, 2*(3+single)+1)
+	for _, table := range []string{"mixed", "lineitem"} {
+		for _, side := range []string{"csmsql", "postgresql"} {
+			require.Len(t, r.Samples[table+", UPDATE of a row by its key, "+side], changing.Singly)
+			require.Len(t, r.Samples[table+", DELETE of a row by its key, "+side], changing.Singly)
+		}
 	}
+	require.Len(t, r.Samples["lineitem, a row by its key, csmsql"], changing.Points)
+	require.Equal(t, "lineitem, a row by its key, p50, in times of SELECT 1", r.Goals[3+2*single+1].Claim)
 	o.sabotage = true
 	_, err = Run(t.Context(), "changes", o)
 	require.ErrorContains(t, err, "a wrong answer: csmsql has rows of")

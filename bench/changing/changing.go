@@ -7,34 +7,34 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/csmsql/csmsql/bench/mixed"
-)
-
-const (
-	update = "UPDATE mixed SET price = price + 1, status = 'changed' WHERE id = $1"
-	remove = "DELETE FROM mixed WHERE id = $1"
-	some   = "UPDATE mixed SET price = price + 1 WHERE id % 100 = $1"
-	sum    = "SELECT concat_ws(' ', count(*), sum(id), sum(price), sum(customer), sum(line), count(remark)," +
-		" count(referrer)," +
-		" sum(length(remark)), min(shipped), max(changed AT TIME ZONE 'UTC'), max(name), min(mode)," +
-		" count(*) FILTER (WHERE status = 'changed'), count(*) FILTER (WHERE paid)) FROM mixed"
 )
 
 // Side is a server.
 type Side struct {
 	Name string
-	// Afterwards is a statement that it is given when the table has its key, empty: none.
+	// Afterwards begins a statement that it is given when a table has its key, and that ends with the table's name;
+	// empty: none.
 	Afterwards string
-	conn       *pgx.Conn
+
+	conn  *pgx.Conn
+	table *Table
 }
 
-// Connect makes the table, empty.
+// Connect is what comes first.
 func (s *Side) Connect(ctx context.Context, conninfo string) (err error) {
-	if s.conn, err = pgx.Connect(ctx, conninfo); err == nil {
-		err = s.exec(ctx, mixed.Definition())
-	}
+	s.conn, err = pgx.Connect(ctx, conninfo)
 	return err
+}
+
+// Take makes a table, empty, which all else is then about. The one before goes.
+func (s *Side) Take(ctx context.Context, table *Table) error {
+	if s.table != nil {
+		if err := s.exec(ctx, "DROP TABLE "+s.table.Name); err != nil {
+			return err
+		}
+	}
+	s.table = table
+	return s.exec(ctx, table.create)
 }
 
 // Close ends the connection, if there is one.
@@ -53,7 +53,7 @@ func (s *Side) exec(ctx context.Context, sql string) error {
 
 // Copy empties the table, copies a file of so many rows into it, and gives the time that the COPY took.
 func (s *Side) Copy(ctx context.Context, file string, rows int64) (took time.Duration, err error) {
-	if err := s.exec(ctx, "TRUNCATE mixed"); err != nil {
+	if err := s.exec(ctx, "TRUNCATE "+s.table.Name); err != nil {
 		return 0, err
 	}
 	f, err := os.Open(file)
@@ -62,7 +62,7 @@ func (s *Side) Copy(ctx context.Context, file string, rows int64) (took time.Dur
 	}
 	defer f.Close()
 	begin := time.Now()
-	tag, err := s.conn.PgConn().CopyFrom(ctx, f, "COPY mixed FROM STDIN")
+	tag, err := s.conn.PgConn().CopyFrom(ctx, f, "COPY "+s.table.Name+" FROM STDIN")
 	took = time.Since(begin)
 	if err == nil && tag.RowsAffected() != rows {
 		err = fmt.Errorf("it took %d of %d rows", tag.RowsAffected(), rows)
@@ -75,7 +75,7 @@ func (s *Side) Copy(ctx context.Context, file string, rows int64) (took time.Dur
 
 // Sum is that of the table.
 func (s *Side) Sum(ctx context.Context) (text string, err error) {
-	if err := s.conn.QueryRow(ctx, sum).Scan(&text); err != nil {
+	if err := s.conn.QueryRow(ctx, s.table.sum).Scan(&text); err != nil {
 		return "", fmt.Errorf("%s: %w", s.Name, err)
 	}
 	return text, nil
@@ -83,31 +83,63 @@ func (s *Side) Sum(ctx context.Context) (text string, err error) {
 
 // corrupt makes a row wrong.
 func (s *Side) corrupt(ctx context.Context) error {
-	return s.exec(ctx, "UPDATE mixed SET price = price + 1 WHERE id = 7")
+	return s.exec(ctx, s.table.corrupt)
 }
 
 // Keyed gives the table its key.
 func (s *Side) Keyed(ctx context.Context) error {
-	err := s.exec(ctx, "ALTER TABLE mixed ADD PRIMARY KEY (id)")
+	err := s.exec(ctx, "ALTER TABLE "+s.table.Name+" ADD PRIMARY KEY (id)")
 	if err == nil && s.Afterwards != "" {
-		err = s.exec(ctx, s.Afterwards)
+		err = s.exec(ctx, s.Afterwards+" "+s.table.Name)
 	}
 	return err
 }
 
+// row is what a point query gives.
+type row struct {
+	order   int64
+	comment string
+}
+
+// Point asks for the row of a key.
+func (s *Side) Point(ctx context.Context, key int64) (r row, took time.Duration, err error) {
+	begin := time.Now()
+	err = s.conn.QueryRow(ctx, s.table.point, key).Scan(&r.order, &r.comment)
+	took = time.Since(begin)
+	if err != nil {
+		err = fmt.Errorf("%s: %s: %w", s.Name, s.table.point, err)
+	}
+	return r, took, err
+}
+
+// One asks the shortest question.
+func (s *Side) One(ctx context.Context) (took time.Duration, err error) {
+	var one int
+	begin := time.Now()
+	err = s.conn.QueryRow(ctx, "SELECT 1").Scan(&one)
+	took = time.Since(begin)
+	if err == nil && one != 1 {
+		err = fmt.Errorf("a wrong answer: %d", one)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: SELECT 1: %w", s.Name, err)
+	}
+	return took, err
+}
+
 // Update changes the row of a key.
 func (s *Side) Update(ctx context.Context, key int64) (time.Duration, error) {
-	return s.change(ctx, update, key, 1)
+	return s.change(ctx, s.table.update, key, 1)
 }
 
 // Delete deletes the row of a key.
 func (s *Side) Delete(ctx context.Context, key int64) (time.Duration, error) {
-	return s.change(ctx, remove, key, 1)
+	return s.change(ctx, s.table.remove, key, 1)
 }
 
 // UpdateSome changes one of a hundred rows, so many in all: those whose id has a remainder.
 func (s *Side) UpdateSome(ctx context.Context, remainder, rows int64) (time.Duration, error) {
-	return s.change(ctx, some, remainder, rows)
+	return s.change(ctx, s.table.some, remainder, rows)
 }
 
 func (s *Side) change(ctx context.Context, sql string, argument, rows int64) (took time.Duration, err error) {

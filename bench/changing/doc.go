@@ -1,6 +1,8 @@
 // Package changing has sides take a table by COPY and change its rows, one after the other and by the same statements.
 //
-//	file ─► Side.Copy ─► a table ─► Keyed ─► Update, Delete (of a row), UpdateSome ─► Sum: equal on all sides
+//	Table ─ rows ─► a file ─► Copies ─► a table ─► Keyed ─┬─► Asked: SELECT 1, a row by its key
+//	                                                      └─► Changes: UPDATE, DELETE (of a row), UPDATE of 1 %
+//	                          after each, all sides have the same sum
 //
 // # Words
 //
@@ -12,5 +14,5 @@
 //
 // # What it does not do
 //
-// It starts no server, makes no rows and compares no times.
+// It starts no server, and compares no times.
 package changing

@@ -48,7 +48,7 @@ itself and leaves nothing behind. A goal that is missed is printed as missed, an
 	flags.BoolVar(&to.json, "json", false, "one JSON object per benchmark")
 	flags.StringVar(&to.markdown, "markdown", "", "also write the reports to a `file` FILE.md, their charts as SVG into the directory FILE beside it")
 	flags.StringVar(&to.svg, "svg", "", "also write the charts as SVG into a `directory`")
-	flags.Float64Var(&o.ScaleFactor, "sf", 0, "scale `factor` of tpch, refresh and cluster (default: 1), of workers and cancel (default: 0.1)")
+	flags.Float64Var(&o.ScaleFactor, "sf", 0, "scale `factor` of tpch, refresh, changes and cluster (default: 1), of workers and cancel (default: 0.1)")
 	flags.IntSliceVar(&o.Queries, "queries", nil, "`numbers` of the queries that tpch, refresh, cluster, workers and cancel ask, as in 18,22 (default: all)")
 	flags.IntVar(&o.Runs, "runs", 5, "`runs` of each side that the medians are taken of")
 	flags.IntVar(&o.Threads, "threads", 0, "`threads` of queries on every side, of cluster in every node (default: one per CPU; cluster: 1)")
@@ -60,7 +60,7 @@ itself and leaves nothing behind. A goal that is missed is printed as missed, an
 
 // benchFlags maps each flag that not every benchmark has to the benchmarks that have it.
 var benchFlags = map[string][]string{
-	"sf":           {"tpch", "refresh", "cluster", "workers", "cancel"},
+	"sf":           {"tpch", "refresh", "changes", "cluster", "workers", "cancel"},
 	"queries":      {"tpch", "refresh", "cluster", "workers", "cancel"},
 	"max-rows":     {"attach", "cluster", "readers", "egress", "steps", "thesis", "growth", "changes"},
 	"sizes":        {"attach", "thesis"},

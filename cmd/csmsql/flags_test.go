@@ -37,7 +37,7 @@ var promises = map[string][]promise{
 		{wrong: "bench attach steps --queries 1", says: "--queries is of tpch, refresh, cluster, workers, cancel, and not of attach, steps"},
 	},
 	"bench --runs":    {{wrong: "bench steps --runs 0", says: "--runs 0"}, {wrong: "bench --runs x", says: `"--runs" flag: that is no number`}},
-	"bench --sf":      {{wrong: "bench attach --sf 1", says: "--sf is of tpch, refresh, cluster, workers, cancel, and not of attach"}, {wrong: "bench tpch --sf 0", says: "--sf 0"}, {wrong: "bench tpch --sf nan", says: "--sf NaN"}},
+	"bench --sf":      {{wrong: "bench attach --sf 1", says: "--sf is of tpch, refresh, changes, cluster, workers, cancel, and not of attach"}, {wrong: "bench tpch --sf 0", says: "--sf 0"}, {wrong: "bench tpch --sf nan", says: "--sf NaN"}},
 	"bench --sizes":   {{wrong: "bench attach --sizes 0", says: "--sizes 0"}, {wrong: "bench tpch --sizes 1", says: "--sizes is of attach, thesis, and not of tpch"}},
 	"bench --svg":     {{wrong: "bench nothing --svg x", says: `there is no benchmark "nothing"`}},
 	"bench --threads": {{wrong: "bench steps --threads -1", says: "--threads -1"}},
