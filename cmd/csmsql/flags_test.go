@@ -30,7 +30,7 @@ type promise struct {
 var promises = map[string][]promise{
 	"bench --json":         {{wrong: "bench --json=maybe steps", says: `"maybe" for "--json"`}},
 	"bench --markdown":     {{wrong: "bench steps --markdown x.txt", says: "--markdown x.txt: the name of the file must end in .md"}},
-	"bench --max-rows":     {{wrong: "bench steps --max-rows -1", says: "--max-rows -1"}, {wrong: "bench tpch --max-rows 5", says: "--max-rows is of attach, cluster, readers, egress, steps, thesis, growth, and not of tpch"}},
+	"bench --max-rows":     {{wrong: "bench steps --max-rows -1", says: "--max-rows -1"}, {wrong: "bench tpch --max-rows 5", says: "--max-rows is of attach, cluster, readers, egress, steps, thesis, growth, changes, and not of tpch"}},
 	"bench --postgres-bin": {{wrong: "bench steps --postgres-bin /", says: "--postgres-bin is of egress, writes, changes, and not of steps"}},
 	"bench --queries": {
 		{wrong: "bench tpch --queries 23", says: "--queries 23: the queries are numbered 1 to 22"}, {wrong: "bench tpch --queries x", says: `"--queries" flag: that is no number`},
