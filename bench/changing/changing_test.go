@@ -67,6 +67,17 @@ func TestComparison(t *testing.T) {
 	}
 }
 
+// However many rows there are, each change of a single one is of another.
+func TestKeysAreDifferent(t *testing.T) {
+	for _, rows := range []int64{1, 10, Singly, 7919, 3 * 7919, 60_175} {
+		c, seen := &Comparison{Rows: rows}, map[int64]bool{}
+		for n := range min(Singly, rows) {
+			seen[c.key(n)] = true
+		}
+		require.Len(t, seen, int(min(Singly, rows)), "of %d rows", rows)
+	}
+}
+
 // A wrong row is found by its key, too.
 func TestAWrongRow(t *testing.T) {
 	c := compare(t, LineItem(0.01, 1000), 1000)

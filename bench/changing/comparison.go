@@ -88,7 +88,13 @@ func (c *Comparison) Keyed(ctx context.Context) error {
 }
 
 // key is that of the n-th row which is asked for, or changed.
-func (c *Comparison) key(n int64) int64 { return (n*7919 + 1) % c.Rows }
+func (c *Comparison) key(n int64) int64 {
+	step := int64(7919)
+	if c.Rows%step == 0 { // all would be one
+		step = 7907
+	}
+	return (n*step + 1) % c.Rows
+}
 
 // Asked are the times of the first two sides: of SELECT 1, and of a row by its key.
 type Asked struct{ One, Point [2][]time.Duration }
@@ -134,31 +140,30 @@ type Report func(what string, single bool, ours, theirs []time.Duration)
 func (c *Comparison) Changes(ctx context.Context, report Report) error {
 	sides := c.Sides[:2]
 	for _, step := range []struct {
-		what  string
-		times int
-		do    func(s *Side, n int64) (time.Duration, error)
+		what   string
+		single bool
+		do     func(s *Side, n int64) (time.Duration, error)
 	}{
-		{"UPDATE of a row by its key", Singly, func(s *Side, n int64) (time.Duration, error) {
+		{"UPDATE of a row by its key", true, func(s *Side, n int64) (time.Duration, error) {
 			return s.Update(ctx, c.key(n))
 		}},
-		{"UPDATE of 1 %", c.Runs, func(s *Side, n int64) (time.Duration, error) {
+		{"UPDATE of 1 %", false, func(s *Side, n int64) (time.Duration, error) {
 			return s.UpdateSome(ctx, n%100, (c.Rows-n%100+99)/100)
 		}},
-		{"DELETE of a row by its key", Singly, func(s *Side, n int64) (time.Duration, error) {
+		{"DELETE of a row by its key", true, func(s *Side, n int64) (time.Duration, error) {
 			return s.Delete(ctx, c.key(n))
 		}},
 	} {
 		c.Say("%s: %s", c.Table.Name, step.what)
-		single := step.times == Singly
-		in := 1
-		if single {
-			in = block
+		in, most := 1, c.Runs
+		if step.single {
+			in, most = block, int(min(Singly, c.Rows))
 		}
 		var times [2][]time.Duration
-		for first := 0; first < step.times; first += in {
+		for first := 0; first < most; first += in {
 			for k := range sides {
 				i := (k + first/in) % 2
-				for n := first; n < min(first+in, step.times); n++ {
+				for n := first; n < min(first+in, most); n++ {
 					took, err := step.do(sides[i], int64(n))
 					if err != nil {
 						return err
@@ -170,7 +175,7 @@ func (c *Comparison) Changes(ctx context.Context, report Report) error {
 		if err := c.same(ctx, sides); err != nil {
 			return fmt.Errorf("%s: %w", step.what, err)
 		}
-		report(step.what, single, times[0], times[1])
+		report(step.what, step.single, times[0], times[1])
 	}
 	return nil
 }
